@@ -128,10 +128,8 @@ static int take_created(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
-static int create_node_once(struct ic *ic, const struct ic_cred *cred,
-                            struct ic_inode *dir, const char *name,
-                            const struct node *node,
-                            struct ic_inode **ret_inode, struct stat *ret_stat)
+/* Begin to create a name. On success the caller ends with mutate_finish(). */
+static int begin_create(struct ic *ic, struct ic_inode *dir, const char *name)
 {
     int rc = mutate_begin(ic, dir, name);
 
@@ -142,8 +140,19 @@ static int create_node_once(struct ic *ic, const struct ic_cred *cred,
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
         rc = durable_check(ic);
-    if (rc == 0)
-        rc = make_node(ic, cred, dir->fd, name, node);
+    return rc < 0 ? mutate_finish(ic, rc) : 0;
+}
+
+static int create_node_once(struct ic *ic, const struct ic_cred *cred,
+                            struct ic_inode *dir, const char *name,
+                            const struct node *node,
+                            struct ic_inode **ret_inode, struct stat *ret_stat)
+{
+    int rc = begin_create(ic, dir, name);
+
+    if (rc < 0)
+        return rc;
+    rc = make_node(ic, cred, dir->fd, name, node);
     if (rc == 0)
         rc = take_created(ic, dir, name, S_ISDIR(node->mode), ret_inode,
                           ret_stat);
@@ -247,20 +256,13 @@ static int create_once(struct ic *ic, const struct ic_cred *cred,
                        struct stat *ret_stat, int *ret_fd)
 {
     fd_auto int fd = -1;
-    int rc = mutate_begin(ic, dir, name);
+    int rc = begin_create(ic, dir, name);
 
     if (rc < 0)
         return rc;
-    rc = check_new(ic, dir, name);
-    if (rc == 0 && core_captures(ic))
-        rc = capture_binding(&ic->wal, dir, name, NULL);
-    if (rc == 0)
-        rc = durable_check(ic);
-    if (rc == 0) {
-        fd = create_file(ic, cred, dir, name,
-                         open_flags(flags) | O_CREAT | O_EXCL, mode);
-        rc = fd < 0 ? fd : 0;
-    }
+    fd = create_file(ic, cred, dir, name, open_flags(flags) | O_CREAT | O_EXCL,
+                     mode);
+    rc = MIN(fd, 0);
     if (rc == 0)
         rc = take_created(ic, dir, name, false, ret_inode, ret_stat);
     if (rc == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * diff - what a step changed, as it was before and after (ic_diff()).
+ * diff - show what a step changed, before and after (ic_diff()).
  */
 #include <errno.h>
 #include <string.h>
@@ -18,14 +18,14 @@
 #include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
-/* An answer, with all its bytes in base64, must fit a line of the control
- * protocol. */
+/* A reply, with all content in base64, must fit a line of the control protocol.
+ */
 enum {
     MAX_FILE = 2 << 20,
-    MAX_PART = 4 << 20, /* a part ends at the file with which it is more */
+    MAX_PART = 4 << 20, /* the file that exceeds this ends a part */
     MAX_BYTES = MAX_PART + 2 * MAX_FILE,
-    MAX_FILES = 400,   /* of which each has an fd meanwhile */
-    ENTRY_BYTES = 256, /* of an entry's JSON, beside its path and content */
+    MAX_FILES = 400,   /* each has an fd open meanwhile */
+    ENTRY_BYTES = 256, /* of an entry's JSON, besides its path and content */
 };
 
 static void version_clear(struct ic_version *version)
@@ -48,8 +48,8 @@ struct differ {
     struct past past;
     GPtrArray *files; /* owned past_file */
     GPtrArray *diffs; /* owned ic_file_diff */
-    GArray *wants;    /* of struct wish: whose version a file is */
-    int64_t bytes;    /* of the answer, about */
+    GArray *wants;    /* of struct wish: the version that a file is read for */
+    int64_t bytes;    /* approximate size of the reply */
     bool partial;     /* the step is unprotected (diff_partial.h) */
 };
 
@@ -100,7 +100,7 @@ static void want_node(struct differ *d, struct past_node *node, unsigned level,
     g_array_append_val(d->wants, wish);
 }
 
-/* A version that cannot be found is left out, and nothing else is. */
+/* Leave out a version that cannot be found, and only that. */
 static void want(struct differ *d, const char *path, unsigned level,
                  bool mode_only, struct ic_version *version)
 {
@@ -138,7 +138,7 @@ static void add_file(struct differ *d, const struct diff_path *told)
     diff->after.left_out |= told->cut;
 }
 
-/* What is at the path now need not be the same file. */
+/* The path may now name a different file. */
 static void add_kept(struct differ *d, struct diff_kept *kept)
 {
     struct ic_file_diff *diff = add_diff(d, IC_MODIFIED, kept->path, NULL);
@@ -163,7 +163,7 @@ static void add_kept(struct differ *d, struct diff_kept *kept)
         diff->after.left_out = true;
 }
 
-/* The changes from first on, as many as fit. */
+/* Take as many changes as fit, starting at first. */
 static void add_part(struct differ *d, const GPtrArray *paths, unsigned first,
                      unsigned *ret_next)
 {
@@ -198,7 +198,7 @@ static gboolean read_failed(int rc, GError **error)
                       rc == -EBADMSG  ? ERROR_PREIMAGE_CORRUPT
                       : rc == -ENOENT ? ERROR_PREIMAGE_MISSING
                                       : ERROR_IO_ERROR,
-                      "the content that the undo log has kept", rc);
+                      "content kept in the undo log", rc);
 }
 
 static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
@@ -226,7 +226,7 @@ static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
     if (d->partial && rc < 0)
         return read_failed(rc, error);
     if (rc < 0)
-        return fail_errno(error, ERROR_IO_ERROR, "the folder", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "folder", rc);
     add_part(d, paths, first, ret_next);
     rc = past_content_read(&d->past, d->files, MAX_FILE, MAX_BYTES);
     if (rc < 0)

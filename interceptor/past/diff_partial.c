@@ -52,8 +52,8 @@ static bool has_whole(const struct finder *f, const struct step_inode *inode)
                         inode->data_size));
 }
 
-/* Open the removed file that the log has: no other name leads to it, and it has
- * not changed since the step stopped keeping. An fd; or -1. */
+/* Open the removed file in the log if no other name leads to it and it has not
+ * changed since the step stopped capturing. An fd; or -1. */
 static int open_untouched(const struct finder *f,
                           const struct step_inode *inode)
 {
@@ -71,7 +71,7 @@ static int open_untouched(const struct finder *f,
     return fd_steal(&fd);
 }
 
-/* Of an inode with several names one is told. */
+/* Return one of the inode's paths. */
 static char *find_path(const struct finder *f, const struct step_inode *inode)
 {
     const struct step_binding *binding;

@@ -16,8 +16,8 @@ enum { BEFORE, AFTER, SIDES };
 struct side {
     enum { NOTHING, FILE_THERE, FOLDER } kind;
     bool symlink;
-    bool written;                  /* in the step, by whatever name */
-    uint64_t ino;                  /* 0: not known */
+    bool written;                  /* in the step, under any name */
+    uint64_t ino;                  /* 0: unknown */
     const struct step_inode *gone; /* past_node */
 };
 
@@ -25,12 +25,12 @@ struct side {
 struct place {
     char *path;
     bool reported;
-    bool wanted[SIDES]; /* by the report: it is there, known or not */
-    bool content, meta; /* what the report says that changed */
+    bool wanted[SIDES]; /* by the report: it exists, known or not */
+    bool content, meta; /* what has changed by the report */
     bool looked_up;
     struct side sides[SIDES];
     struct place *from; /* borrowed; or NULL */
-    bool moved;         /* it is the from of another */
+    bool moved;         /* another place's from refers to it */
     bool cut;           /* diff_path */
 };
 
@@ -38,7 +38,7 @@ struct finder {
     const struct past *past;
     GHashTable *places; /* path (borrowed) -> owned struct place */
     GPtrArray *paths;   /* the result */
-    bool cut;           /* a folder was not listed to its end */
+    bool cut;           /* a directory was not listed completely */
 };
 
 static void place_free(gpointer data)
@@ -70,10 +70,10 @@ static struct place *get_place(struct finder *f, const char *path)
     return place;
 }
 
-/* ---- what is there ------------------------------------------------------- */
+/* ---- looking up paths ---------------------------------------------------- */
 
-/* A path that cannot be looked up is a file that nothing is known of, if the
- * report says that it is there. */
+/* If a path cannot be looked up, but exists by the report, return a file of
+ * unknown state. */
 static struct side look(struct finder *f, const char *path, unsigned level,
                         bool wanted)
 {
@@ -148,7 +148,7 @@ static int list_folder(struct finder *f, const char *path, unsigned level,
         g_autofree char *full = g_strconcat(path, "/", name, NULL);
         struct place *place;
 
-        if (strlen(full) >= PATH_MAX) /* which no change is told of either */
+        if (strlen(full) >= PATH_MAX) /* such a change is not reported either */
             continue;
         place = get_place(f, full);
         look_up(f, place);
@@ -171,13 +171,13 @@ static int list_tree(struct finder *f, const char *top, unsigned level)
 
         rc = list_folder(f, path, level, &folders);
         if (rc == -ENOENT || rc == -ESTALE || rc == -EACCES)
-            rc = 0; /* nothing is known of what is in it */
+            rc = 0; /* the directory's content is unknown */
     }
     g_queue_clear_full(&folders, g_free);
     return rc;
 }
 
-/* A renamed folder has a change of its own; what is in it has none. */
+/* A renamed directory has a change of its own; its content has none. */
 static int take_folder(struct finder *f, const struct ic_change *change)
 {
     struct place *place = get_place(f, change->path);
@@ -220,16 +220,16 @@ static gboolean equal_sides(gconstpointer a, gconstpointer b)
     return is_same(a, b);
 }
 
-/* On this side there is a file (or folder), and on the other one there is none.
- */
+/* Return whether there is a file (or directory) on this side and none on the
+ * other. */
 static bool is_alone(const struct place *place, unsigned side)
 {
     return place->sides[side].kind != NOTHING &&
            place->sides[side].kind != place->sides[!side].kind;
 }
 
-/* Of several names that a file had, one was renamed, and the others are gone.
- */
+/* Find renames, also of a file with several names of which one was renamed and
+ * the others are gone. */
 static void pair(GPtrArray *places)
 {
     g_autoptr(GHashTable) left = g_hash_table_new(hash_side, equal_sides);
@@ -275,8 +275,8 @@ static void tell_file(struct finder *f, const struct place *place)
         tell(f, IC_CREATED, place->path, NULL);
 }
 
-/* A folder has no content, and so a change of its own, or none. One that took
- * the place of a file, or made room for one, came or went. */
+/* A directory has no content: it has a change of its own, or none. One that
+ * replaced a file, or was replaced by one, was created or removed. */
 static void tell_folder(struct finder *f, const struct ic_change *change)
 {
     const struct place *place = get_place(f, change->path);
@@ -288,7 +288,7 @@ static void tell_folder(struct finder *f, const struct ic_change *change)
 
     if (type == IC_MODIFIED || type == IC_METADATA) {
         if (is && !was && place->from)
-            from = place->from->path; /* a folder above it was renamed */
+            from = place->from->path; /* a directory above it was renamed */
         type = was && is ? type
                : from    ? IC_RENAMED
                : is      ? IC_CREATED
@@ -356,7 +356,7 @@ int diff_paths_find(const struct past *past, const GPtrArray *changes,
     for (guint i = 0; i < places->len; i++) {
         const struct place *place = g_ptr_array_index(places, i);
 
-        if (place->reported || !f.cut) /* a part of a folder is no help */
+        if (place->reported || !f.cut) /* part of a directory is useless */
             tell_file(&f, place);
     }
     g_ptr_array_sort(paths, compare_paths);

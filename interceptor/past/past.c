@@ -2,9 +2,9 @@
  *
  * past - see past.h.
  *
- * The recursion goes from past_resolve() over what a record says to the path
- * that the thing had after that step, which is past_resolve() at a later level;
- * so it ends, and is no deeper than there are steps.
+ * past_resolve() follows what a record says to the inode's path after that
+ * step, which is past_resolve() at a later level. So the recursion ends, and is
+ * at most as deep as there are steps.
  */
 #include "interceptor/past/past.h"
 
@@ -37,7 +37,7 @@ static gboolean load(struct ic *ic, int64_t id, bool unprotected_too,
     fd_auto int dir = undo_log_open_step(ic->log, id);
     g_autoptr(step_auto) step = NULL;
 
-    /* What has the step's names in another folder is not what it knew. */
+    /* The names of a step that changed another folder mean nothing here. */
     if (!(unprotected_too ? rollback_read_step(ic, dir, &step, error)
                           : rollback_load_step(ic, dir, false, &step, error)) ||
         !folder_check(ic, step, true, error))
@@ -66,12 +66,12 @@ gboolean past_open(struct ic *ic, int64_t id, bool unprotected_too,
 
     if (first == count) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "there is no step %" G_GINT64_FORMAT " in the history", id);
+                    "step %" G_GINT64_FORMAT ": not in the history", id);
         return FALSE;
     }
     if (count - first > PAST_MAX_STEPS) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
-                    "only the newest %d steps can be looked at; step "
+                    "only the newest %d steps can be examined; step "
                     "%" G_GINT64_FORMAT " is older",
                     PAST_MAX_STEPS, id);
         return FALSE;
@@ -119,8 +119,8 @@ static struct step_inode *find_retired(const struct step *step, uint64_t ino)
     return NULL;
 }
 
-/* Of the inode that had this number before the step: if one with it died in
- * the step, that was it. */
+/* Return the record of the inode that had this number before the step: if one
+ * with it was removed in the step, it is that one. */
 static struct step_inode *find_record(const struct past *past, uint64_t ino,
                                       unsigned step)
 {
@@ -129,8 +129,8 @@ static struct step_inode *find_record(const struct past *past, uint64_t ino,
     return retired ? retired : step_find_inode(step_at(past, step), ino);
 }
 
-/* One that has died since, and whose number was given to another: by its number
- * then. */
+/* Return the inode that was removed since and had this number, which another
+ * one has now. */
 static const struct step_inode *find_dead(const struct step *step, uint64_t ino)
 {
     for (guint i = 0; i < step->retired->len; i++) {
@@ -166,9 +166,9 @@ const struct step_inode *past_content_record(const struct past *past,
     return record && record->flags & STEP_DATA ? record : NULL;
 }
 
-/* ---- where an inode went ------------------------------------------------- */
+/* ---- places of an inode -------------------------------------------------- */
 
-/* The path that it had after the step, which noted it, or NULL. */
+/* Return the inode's path after the step, as the step recorded it, or NULL. */
 static char *path_after(const struct step *step, uint64_t recorded)
 {
     const struct post_state *found = NULL;
@@ -191,7 +191,7 @@ static char *path_after(const struct step *step, uint64_t recorded)
     return g_string_free(path, FALSE);
 }
 
-/* In the log? 1, 0 or -errno. */
+/* Look in the log. 1, 0 or -errno. */
 static int find_kept(const struct past *past, unsigned step, uint64_t ino,
                      struct past_node *ret_node)
 {
@@ -218,7 +218,7 @@ static int take_found(int dirfd, const char *name, uint64_t ino, void *opaque)
     return node->fd < 0 ? node->fd : 0;
 }
 
-/* Somewhere under a name that no record knows. */
+/* Search the tree for a name that no record contains. */
 static int find_anywhere(const struct past *past, uint64_t ino,
                          struct past_node *ret_node)
 {
@@ -231,7 +231,7 @@ static int find_anywhere(const struct past *past, uint64_t ino,
     return 0;
 }
 
-/* Where the step's end found it. 1; 0: it says nothing; or -errno. */
+/* Look where the step's end record has it. 1; 0: no entry; or -errno. */
 static int find_after(const struct past *past, unsigned step, uint64_t ino,
                       uint64_t recorded, struct past_node *ret_node)
 {
@@ -249,7 +249,7 @@ static int find_after(const struct past *past, unsigned step, uint64_t ino,
     return 1;
 }
 
-/* The next step that has a record of the inode, or NULL. */
+/* Return the next step's record of the inode, or NULL. */
 static const struct step_inode *next_record(const struct past *past,
                                             uint64_t ino, unsigned *step)
 {
@@ -260,7 +260,7 @@ static const struct step_inode *next_record(const struct past *past,
     return found;
 }
 
-/* What a binding of this step names. */
+/* Find what a binding of this step names. */
 static int follow(const struct past *past, const struct step_inode *inode,
                   unsigned step, struct past_node *ret_node)
 {
@@ -287,7 +287,7 @@ static int follow(const struct past *past, const struct step_inode *inode,
 
 /* ---- names --------------------------------------------------------------- */
 
-/* In a directory that exists, and in which no step has touched this name. */
+/* Look up a name in an existing directory; no step has touched that name. */
 static int look(const struct past *past, const struct past_node *dir,
                 const char *name, struct past_node *ret_node)
 {
@@ -300,7 +300,7 @@ static int look(const struct past *past, const struct past_node *dir,
         return rc == -ENOTDIR ? -ENOENT : rc;
     if (st.st_dev != past->ic->root->dev &&
         st.st_dev != undo_log_dev(past->ic->log))
-        return -ENOENT; /* mounted there: not ours */
+        return -ENOENT; /* a mount point: not in the share */
     *ret_node = (struct past_node){ .ino = st.st_ino, .fd = fd_steal(&fd) };
     return 0;
 }

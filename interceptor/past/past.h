@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * past - the tree as it was before a step, to be looked at.
+ * past - look at the tree as it was before a step.
  *
- * Nothing is restored. A name is looked up in what the steps since have noted
- * of it, and where none has, in the tree as it is; a file's bytes are those
- * that it has now, with what the steps since have kept of it laid over them,
- * newest first. Level L of a past is the state before its step L, counted from
- * the oldest, which is step 0; the last level is now.
+ * Nothing is restored. A name is looked up in the records of the later steps,
+ * and, if none has it, in the present tree. The content of a file is its
+ * present content, overlaid with what the later steps kept, newest first. Level
+ * L of a past is the state before its step L, counted from the oldest, step 0;
+ * the last level is the present.
  *
- * What others than the engine have changed since is not known to be theirs, and
- * is seen as if it had always been so.
+ * Changes by other processes since then are not known, and look as if they had
+ * always been there.
  *
  * Threads: with the engine's gate write-locked, from past_open() to
  * past_free().
@@ -29,43 +29,43 @@ struct past {
     GPtrArray *steps; /* owned struct step, oldest first */
 };
 
-/* What a name meant. Free with past_node_clear(). */
+/* The inode that a name meant. Free with past_node_clear(). */
 struct past_node {
     uint64_t ino;
-    int fd;                        /* O_PATH, owned; -1: it is no more, */
-    const struct step_inode *gone; /* and this is what is known of it, */
+    int fd;                        /* O_PATH, owned; -1: it no longer exists, */
+    const struct step_inode *gone; /* and this is its record, */
     unsigned gone_in;              /* by this step */
 };
 
-/* Read the steps from the newest to this one. ERROR_INVALID_FIELD: there is no
- * such step; ERROR_TOO_LARGE: too many are newer; else as
- * rollback_load_step(). unprotected_too: this step may be unprotected; then
- * nothing may be looked up at level 0. */
+/* Read the steps from the newest to this one. ERROR_INVALID_FIELD: no such
+ * step; ERROR_TOO_LARGE: too many newer steps; else as rollback_load_step().
+ * unprotected_too: this step may be unprotected; then level 0 must not be used
+ * for lookups. */
 gboolean past_open(struct ic *ic, int64_t id, bool unprotected_too,
                    struct past *ret_past, GError **error);
 void past_clear(struct past *past);
 
-/* The step's blobs folder: the caller's fd, or -errno. */
+/* Open the step's blobs directory: an fd that the caller owns, or -errno. */
 int past_open_blobs(const struct past *past, unsigned step);
 
-/* The record of an inode in a step, or NULL. */
+/* Return the record of an inode in a step, or NULL. */
 const struct step_inode *past_record(const struct past *past,
                                      const struct past_node *node,
                                      unsigned step);
 
-/* The same, if it is about the inode's content. */
+/* The same, but only if it has content of the inode. */
 const struct step_inode *past_content_record(const struct past *past,
                                              const struct past_node *node,
                                              unsigned step);
 
-/* What the path, relative to the share, meant at this level. 0; -ENOENT: there
- * was none; -ESTALE: it cannot be found out; or -errno. */
+/* Find what the path, relative to the share, meant at this level. 0; -ENOENT:
+ * nothing; -ESTALE: unknown; or -errno. */
 int past_resolve(const struct past *past, const char *path, unsigned level,
                  struct past_node *ret_node);
 
-/* The names that a step, or nobody, has left in the folder that this path meant
- * at this level: a new set. Some of them may name nothing at that level. 0 or
- * -errno, as past_resolve(). */
+/* List names in the directory that this path meant at this level, from the
+ * steps' records and from the present tree: a new set. Some may name nothing at
+ * that level. 0 or -errno, as past_resolve(). */
 int past_list(const struct past *past, const char *path, unsigned level,
               GHashTable **ret_names);
 void past_node_clear(struct past_node *node);

@@ -2,8 +2,8 @@
  *
  * past_content - see past_content.h.
  *
- * A file's buffer has the size that the file had at its level. It is filled
- * with what the file has now, and then goes back step by step (past_walk.h).
+ * A file's buffer has the file's size at its level. It is filled with the
+ * present content and then taken back step by step (past_walk.h).
  */
 #include "interceptor/past/past_content.h"
 
@@ -31,7 +31,7 @@ void past_file_free(struct past_file *file)
     g_free(file);
 }
 
-/* ---- what there is ------------------------------------------------------- */
+/* ---- size and mode ------------------------------------------------------- */
 
 static int put_target(struct past_target *target, const void *data,
                       int64_t offset, int64_t length, void *opaque)
@@ -45,7 +45,8 @@ static int put_target(struct past_target *target, const void *data,
     return 0;
 }
 
-/* The size at a level: before the first step that changed the content. */
+/* Find the size at a level: that before the first step that changed the
+ * content. */
 static int64_t find_size(const struct past *past, const struct past_node *node,
                          unsigned level, int64_t now)
 {
@@ -58,7 +59,8 @@ static int64_t find_size(const struct past *past, const struct past_node *node,
     return now;
 }
 
-/* The mode at a level: before the first step that changed the metadata. */
+/* Find the mode at a level: that before the first step that changed the
+ * metadata. */
 static mode_t find_mode(const struct past *past, const struct past_node *node,
                         unsigned level, mode_t now)
 {
@@ -106,7 +108,7 @@ static int start_regular(struct past_file *file, int64_t size, size_t most)
     return past_walk_start(&file->target, put_target, NULL);
 }
 
-/* Of what is no more: only records. */
+/* Read a symlink that no longer exists from its record. */
 static int start_gone_symlink(struct past_file *file)
 {
     const struct meta *meta = file->target.node.gone->meta;
@@ -133,8 +135,8 @@ static int start_any(const struct past *past, struct past_file *file,
     return S_ISREG(file->mode) ? start_regular(file, size, most) : 0;
 }
 
-/* A file that its own mode, or a folder's, keeps from us costs its own content,
- * and not that of the others. */
+/* If the mode of the file or of a directory denies access, only this file's
+ * content is missing, not that of the others. */
 static int start(const struct past *past, struct past_file *file, size_t most)
 {
     int rc = start_any(past, file, most);

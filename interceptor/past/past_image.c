@@ -14,7 +14,7 @@
 
 enum {
     CHUNK = 1 << 20,
-    ALIGN = 64 << 10, /* of regions: a filesystem's block at least */
+    ALIGN = 64 << 10, /* of regions: at least the file system's block size */
 };
 
 /* ---- the spool ----------------------------------------------------------- */
@@ -32,7 +32,7 @@ static int make_named(int dir)
     return rc < 0 ? rc : fd;
 }
 
-/* In the folder of the oldest step, which is as good as any other of the log.
+/* The oldest step's directory is as good as any other on the log's file system.
  */
 int past_spool_open(const struct past *past, struct past_spool *ret_spool)
 {
@@ -63,7 +63,7 @@ static int add_region(struct past_spool *spool, int64_t size, int64_t *ret_base)
     return sys_ftruncate(spool->fd, spool->end);
 }
 
-/* Every offset below is of the file, not of the spool. */
+/* All offsets below are the file's, not the spool's. */
 static int put(const struct past_spool *spool, const struct past_image *image,
                const void *data, int64_t offset, int64_t length)
 {
@@ -88,8 +88,8 @@ static int put_zeros(const struct past_spool *spool,
     return rc;
 }
 
-/* To its aligned end, if that is the file's: else its last block would be
- * data. */
+/* A hole at the end of the file extends to the aligned end: otherwise the last
+ * block would be data. */
 static int put_hole(const struct past_spool *spool,
                     const struct past_image *image, int64_t offset,
                     int64_t length)
@@ -119,7 +119,7 @@ int past_image_next_data(const struct past_spool *spool,
 
 /* ---- images -------------------------------------------------------------- */
 
-/* Of an inode that is no more, only what was kept of it when it went is known:
+/* Of an inode that no longer exists only what was kept at its removal is known:
  * all of its content, if it had any. */
 static bool is_known(const struct past_node *node)
 {
@@ -187,7 +187,7 @@ int past_images_go_back(const struct past *past, struct past_spool *spool,
 
 /* ---- comparing ----------------------------------------------------------- */
 
-/* Read len bytes; those beyond the end are zeros. */
+/* Read len bytes; bytes beyond the end are zero. */
 static int read_part(int fd, char *bytes, size_t len, off_t offset)
 {
     size_t done = 0;
@@ -205,7 +205,8 @@ static int read_part(int fd, char *bytes, size_t len, off_t offset)
     return 0;
 }
 
-/* Is the range a hole of the image, and not of the file? 1, 0 or -errno. */
+/* Return whether the range is a hole in the image but not in the file. 1, 0 or
+ * -errno. */
 static int is_filled(const struct past_spool *spool,
                      const struct past_image *image, int file,
                      const struct past_range *range)
@@ -219,7 +220,7 @@ static int is_filled(const struct past_spool *spool,
     return past_next_data(file, &at, end, &found);
 }
 
-/* 1: the same bytes; 0; or -errno. */
+/* Return 1 if the bytes are equal, 0 if not, or -errno. */
 static int is_same(const struct past_spool *spool,
                    const struct past_image *image, int file,
                    const struct past_range *range, char *a, char *b)

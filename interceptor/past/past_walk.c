@@ -14,7 +14,7 @@
 
 enum { CHUNK = 1 << 20 };
 
-/* A step, and the targets that need its pack. */
+/* A step and the targets that need its pack. */
 struct layer {
     past_put *put;
     void *opaque;
@@ -79,8 +79,8 @@ static int put_extent(const struct layer *layer, struct past_target *target,
     return rc;
 }
 
-/* Put what the file has before end; all holes up to the target's end too, or
- * only data. */
+/* Put the file's content before end, with all holes up to the target's end, or
+ * only the data. */
 static int put_file(const struct layer *layer, struct past_target *target,
                     int file, off_t end, bool holes)
 {
@@ -141,7 +141,8 @@ static int put_entry(const struct pack_entry *entry, void *opaque)
     return rc;
 }
 
-/* Note which targets need the step's pack; sizes and clones are put at once. */
+/* Collect the targets that need the step's pack; handle sizes and clones at
+ * once. */
 static int prepare(const struct past *past, const struct layer *layer,
                    GPtrArray *targets, unsigned index, int blobs)
 {

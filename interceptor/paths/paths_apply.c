@@ -2,9 +2,9 @@
  *
  * paths_apply - see paths_apply.h.
  *
- * Three walks: what is removed, made and written; then the further names of
- * inodes; then the metadata of folders, deepest first, since each name that is
- * made or removed gives its folder another mtime.
+ * Three walks: the first removes, makes and writes; the second adds further
+ * names of inodes; the third sets the metadata of directories, deepest first,
+ * since making or removing a name changes the directory's mtime.
  */
 #include "interceptor/paths/paths_apply.h"
 
@@ -27,7 +27,7 @@ static int add_name(int fd, const struct dirent *entry, void *opaque)
     return 0;
 }
 
-/* Remove a name, and all that is below it. */
+/* Remove a name and everything below it. */
 static int remove_name(struct applier *a, struct ic_inode *dir,
                        const char *name);
 
@@ -105,7 +105,7 @@ static int make_any(struct applier *a, struct ic_inode *dir,
                       NULL);
 }
 
-/* What is there must be what the plan has seen. */
+/* Find what is at the path; it must be what the plan saw. */
 static int find_planned(struct applier *a, struct ic_inode *dir,
                         const struct paths_node *node,
                         struct ic_inode **ret_inode)
@@ -138,8 +138,8 @@ static int change_file(struct applier *a, struct paths_node *node,
 static int apply_below(struct applier *a, struct ic_inode *dir,
                        struct paths_node *node);
 
-/* Remove what is there, if it goes: 0, and *ret_inode is what is there then, or
- * NULL. */
+/* Remove what is at the path, if planned: 0, and *ret_inode is what is there
+ * afterwards, or NULL. */
 static int clear_place(struct applier *a, struct ic_inode *dir,
                        const struct paths_node *node,
                        struct ic_inode **ret_inode)
@@ -217,7 +217,7 @@ static int apply_below(struct applier *a, struct ic_inode *dir,
 
 /* ---- further names ------------------------------------------------------- */
 
-/* A new reference. */
+/* *ret_inode: a new reference. */
 static int walk_to(struct applier *a, const struct paths_node *node,
                    struct ic_inode **ret_inode)
 {
@@ -300,7 +300,7 @@ static int finish_below(struct applier *a, struct paths_node *node)
     return rc;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- applying ------------------------------------------------------------ */
 
 gboolean paths_apply(struct ic *ic, const struct paths_plan *plan,
                      GPtrArray *warnings, GError **error)

@@ -59,7 +59,7 @@ static int change_size(struct applier *a, struct ic_inode *file, int fd,
     return ic_setattr(a->ic, file, fd, &attr, NULL);
 }
 
-/* At the end of the file: a block that is not whole cannot be punched. */
+/* A partial block at the end of the file cannot be punched. */
 static int write_last_hole(struct applier *a, const struct past_image *image,
                            struct ic_inode *file, int fd, int64_t offset)
 {
@@ -105,7 +105,7 @@ static int write_data(struct applier *a, const struct past_image *image,
     return rc;
 }
 
-/* A new file is a hole already. */
+/* A new file consists of a hole. */
 static int write_range(struct applier *a, const struct past_image *image,
                        struct ic_inode *file, int fd,
                        const struct past_range *range)
@@ -161,7 +161,7 @@ static int set_mode(struct applier *a, struct ic_inode *inode, mode_t mode)
     return ic_setattr(a->ic, inode, -1, &attr, NULL);
 }
 
-/* Attributes that the owner may not read can be read with another mode. */
+/* Read attributes that the owner may read only under another mode. */
 static int read_meta(struct applier *a, struct ic_inode *inode,
                      struct meta **ret_meta)
 {
@@ -187,7 +187,8 @@ static int set_owner(struct applier *a, struct ic_inode *inode,
     return attr.valid ? ic_setattr(a->ic, inode, -1, &attr, NULL) : 0;
 }
 
-/* As a rollback does: such an attribute may want a right that we lack. */
+/* Like a rollback, tolerate an attribute that needs a right which the process
+ * lacks. */
 static int check_xattr(struct applier *a, const struct paths_node *node,
                        const char *name, int rc)
 {
@@ -199,8 +200,8 @@ static int check_xattr(struct applier *a, const struct paths_node *node,
     path = paths_node_path(node);
     shown = g_utf8_make_valid(path, -1);
     g_ptr_array_add(a->warnings,
-                    g_strdup_printf("%s: the extended attribute %s cannot be "
-                                    "restored without CAP_SYS_ADMIN",
+                    g_strdup_printf("%s: cannot restore the extended attribute "
+                                    "%s without CAP_SYS_ADMIN",
                                     shown, name));
     return 0;
 }
@@ -264,7 +265,7 @@ static int set_last(struct applier *a, const struct meta *then,
     return ic_setattr(a->ic, inode, -1, &attr, NULL);
 }
 
-/* In the order of meta_apply(): one must not undo another. */
+/* In the order of meta_apply(): one setting must not undo another. */
 int paths_set_meta(struct applier *a, const struct paths_node *node,
                    struct ic_inode *inode)
 {

@@ -16,7 +16,7 @@
 
 /* ---- inodes -------------------------------------------------------------- */
 
-/* The number of an inode that is no more may be another's. */
+/* The number of an inode that no longer exists may be another inode's. */
 struct key {
     uint64_t ino;
     const struct step_inode *gone;
@@ -64,7 +64,7 @@ static bool is_in_place(const struct paths_node *node)
     return !(node->changes & PATHS_MAKE);
 }
 
-/* A name that the inode still has, or the first. */
+/* Return a name that the inode still has, or the first one. */
 static struct paths_node *choose_leader(const GPtrArray *names)
 {
     for (guint i = 0; i < names->len; i++) {
@@ -85,7 +85,7 @@ static void follow_leader(const GPtrArray *names, struct paths_node *leader)
             continue;
         node->leader = leader;
         if (is_in_place(node))
-            node->changes = 0; /* the leader's are its own */
+            node->changes = 0; /* only the leader is changed */
         else
             node->changes |= PATHS_LINK;
     }
@@ -143,8 +143,8 @@ static int compare(struct paths_plan *plan, struct paths_node *node)
     return rc;
 }
 
-/* Are the names, and no others, one inode now, of the same kind, which is just
- * as it was, but for its content? 1, 0 or -errno. */
+/* Return whether the names, and no others, are one inode now, of the former
+ * type and state except its content. 1, 0 or -errno. */
 static int is_like_then(struct paths_plan *plan, const GPtrArray *names)
 {
     const struct paths_node *first = g_ptr_array_index(names, 0);
@@ -176,7 +176,7 @@ static int is_like_then(struct paths_plan *plan, const GPtrArray *names)
            (!S_ISREG(st.st_mode) || st.st_size == first->size);
 }
 
-/* What was restored once is another inode, and need not be made again. */
+/* An earlier restore made a different inode, which need not be made again. */
 static int keep_equal(struct paths_plan *plan, struct paths_node *leader,
                       const GPtrArray *names)
 {
@@ -193,7 +193,7 @@ static int keep_equal(struct paths_plan *plan, struct paths_node *leader,
 
 /* ---- other names --------------------------------------------------------- */
 
-/* Note an inode that is changed and that has names which were not asked for. */
+/* Record an inode that is changed and has names which were not asked for. */
 static int note_shared(struct paths_plan *plan, const struct paths_node *node,
                        const GPtrArray *names)
 {
@@ -220,7 +220,7 @@ static int note_shared(struct paths_plan *plan, const struct paths_node *node,
     return 0;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- settling ------------------------------------------------------------ */
 
 typedef int inode_visit(struct paths_plan *plan, struct paths_node *leader,
                         const GPtrArray *names);
@@ -272,6 +272,6 @@ gboolean paths_links_settle(struct paths_plan *plan, GError **error)
                           rc == -EBADMSG  ? ERROR_PREIMAGE_CORRUPT
                           : rc == -ENOENT ? ERROR_PREIMAGE_MISSING
                                           : ERROR_IO_ERROR,
-                          "the content that the undo log has kept", rc);
+                          "content kept in the undo log", rc);
     return each_inode(plan, end_inode, error);
 }

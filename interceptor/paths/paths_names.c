@@ -13,9 +13,9 @@
 #include "interceptor/engine/engine.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- which inodes -------------------------------------------------------- */
+/* ---- inodes to find ------------------------------------------------------ */
 
-/* In counts: by inode number, the names that the plan knows now. */
+/* Count, by inode number, the present names that the plan knows. */
 static void count_names(const struct paths_node *node, GHashTable *counts)
 {
     if (node->exists && !S_ISDIR(node->mode)) {
@@ -40,7 +40,8 @@ static bool has_name_now(const GPtrArray *names)
     return found;
 }
 
-/* Add the inode that had these names if it has others now. 0 or -errno. */
+/* Add the inode that had these names if it has different ones now. 0 or -errno.
+ */
 static int want(const struct paths_plan *plan, const GPtrArray *names,
                 GHashTable *counts, GHashTable *wanted)
 {
@@ -86,13 +87,13 @@ static gboolean want_all(const struct paths_plan *plan, GHashTable *wanted,
     return TRUE;
 }
 
-/* ---- where they are ------------------------------------------------------ */
+/* ---- searching the tree -------------------------------------------------- */
 
 struct finder {
     dev_t dev;
     unsigned depth;
     GHashTable *wanted;
-    GString *path;    /* of the folder that is read; empty: the root */
+    GString *path;    /* of the directory being read; empty: the root */
     GPtrArray *found; /* owned paths */
 };
 
@@ -103,7 +104,7 @@ static int enter(struct finder *f, int dirfd, const char *name)
     struct stat st;
     int rc = sys_stat_name(dirfd, name, &st);
 
-    /* What is mounted there is not ours. */
+    /* A mount point is not part of the share. */
     if (rc < 0 || !S_ISDIR(st.st_mode) || st.st_dev != f->dev)
         return rc;
     return read_folder(
@@ -128,7 +129,7 @@ static int look_at(int fd, const struct dirent *entry, void *opaque)
     return rc;
 }
 
-/* Takes the fd. */
+/* fd: taken. */
 static int read_folder(struct finder *f, int fd)
 {
     int rc;
@@ -161,7 +162,7 @@ static int read_node(const struct paths_plan *plan,
     return rc;
 }
 
-/* The topmost folders that are asked for. */
+/* Read the topmost directories that are asked for. */
 static gboolean read_asked(const struct paths_plan *plan,
                            const struct paths_node *node, struct finder *f,
                            GError **error)

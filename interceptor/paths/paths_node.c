@@ -57,17 +57,17 @@ gboolean paths_fail(const struct paths_node *node, int rc, GError **error)
     switch (-rc) {
     case ESTALE:
         return write_file_fail(error, ERROR_PREIMAGE_MISSING, path,
-                               "what was there cannot be found out");
+                               "its former state is unknown");
     case EBADMSG:
         return write_file_fail(error, ERROR_PREIMAGE_CORRUPT, path,
-                               "what the undo log kept of it is damaged");
+                               "its copy in the undo log is damaged");
     case EBUSY:
         return write_file_fail(error, ERROR_BUSY, path,
-                               "it has just changed; try again");
+                               "changed during the restore; try again");
     case EFBIG:
         return write_file_fail(error, ERROR_TOO_LARGE, path,
-                               "the undo log would have to keep more than its "
-                               "limits allow; raise max_single_step_size");
+                               "the undo log's limit would be exceeded; raise "
+                               "max_single_step_size");
     default:
         return write_file_fail_errno(error, path, rc);
     }
@@ -95,7 +95,7 @@ int paths_resolve_now(const struct paths_plan *plan,
 
 /* ---- changes ------------------------------------------------------------- */
 
-/* Not of a folder that is removed. */
+/* A directory that is removed does not count. */
 static bool has_children(const struct paths_node *node)
 {
     return !(node->changes & (PATHS_REMOVE | PATHS_MAKE)) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * paths_node - a plan (paths_plan.h) as data: a path of it, and the whole.
+ * paths_node - the data of a plan (paths_plan.h), path by path.
  */
 #ifndef INTERCEPTOR_PATHS_NODE_H
 #define INTERCEPTOR_PATHS_NODE_H
@@ -9,22 +9,22 @@
 #include "interceptor/past/past_image.h"
 
 enum paths_change {
-    PATHS_REMOVE = 1 << 0,  /* what is there now, with all that is in it */
-    PATHS_MAKE = 1 << 1,    /* what was there then */
+    PATHS_REMOVE = 1 << 0,  /* what is there now, with everything below it */
+    PATHS_MAKE = 1 << 1,    /* the former inode */
     PATHS_LINK = 1 << 2,    /* with PATHS_MAKE: as a link of .leader */
-    PATHS_CONTENT = 1 << 3, /* of a file that stays */
-    PATHS_META = 1 << 4,    /* of what stays */
-    PATHS_TIME = 1 << 5,    /* of a folder that stays, and nothing else of it */
+    PATHS_CONTENT = 1 << 3, /* of a file that is kept */
+    PATHS_META = 1 << 4,    /* of an inode that is kept */
+    PATHS_TIME = 1 << 5,    /* only the times of a directory that is kept */
 };
 
 struct paths_node {
     struct paths_node *parent; /* NULL: the root */
     char *name;
     GPtrArray *children; /* owned struct paths_node */
-    bool asked;          /* it, or a folder above it, is to be as it was */
+    bool asked;          /* the path, or one above it, was asked for */
     unsigned changes;    /* enum paths_change */
 
-    /* Then. NULL: there was nothing. In a step's record, or owned. */
+    /* Before. NULL: nothing. In a step's record, or owned. */
     const struct meta *then;
     struct meta *owned;
     int64_t size;             /* of a regular file, bytes */
@@ -37,8 +37,8 @@ struct paths_node {
     mode_t mode;
     int64_t size_now;
 
-    /* While it is carried out. */
-    bool loosened; /* its mode was changed, so that it can be written */
+    /* During the restore. */
+    bool loosened; /* its mode was changed to make it writable */
     mode_t mode_before;
 };
 
@@ -48,20 +48,21 @@ struct paths_plan {
     GPtrArray *overlaps; /* owned struct overlap, of past.steps */
     struct paths_node *root;
     GPtrArray *images;  /* owned struct past_image */
-    GHashTable *inodes; /* then: owned key -> GPtrArray of borrowed nodes */
-    GPtrArray *shared;  /* owned paths: changed under other names, too */
+    GHashTable *inodes; /* former inodes: owned key -> GPtrArray of borrowed
+                         * nodes */
+    GPtrArray
+        *shared; /* owned paths: files that also change under other names */
 };
 
-/* Each level of a tree costs a few fds and a part of the stack. */
+/* Each level of a tree costs a few fds and stack space. */
 enum { PATHS_MAX_DEPTH = 256 };
 
-/* Make a node; a child is the parent's. Free a root with
- * paths_node_free(). */
+/* Make a node; the parent owns it. Free a root with paths_node_free(). */
 struct paths_node *paths_node_new(struct paths_node *parent, const char *name);
 void paths_node_free(gpointer node);
 
-/* Look up what the node's path meant before the oldest step, or means now. As
- * past_resolve(). */
+/* Look up what the node's path meant before the oldest step, or means now.
+ * Returns what past_resolve() does. */
 int paths_resolve_then(const struct paths_plan *plan,
                        const struct paths_node *node,
                        struct past_node *ret_found);
@@ -69,18 +70,18 @@ int paths_resolve_now(const struct paths_plan *plan,
                       const struct paths_node *node,
                       struct past_node *ret_found);
 
-/* Call visit for each node that is changed, a folder before what is in it. */
+/* Call visit for each node with changes, a directory before its content. */
 typedef void paths_visit(const struct paths_node *node, void *opaque);
 void paths_plan_each_change(const struct paths_plan *plan, paths_visit *visit,
                             void *opaque);
 
-/* The path, relative to the share; "." of the root. A new string. */
+/* Return the path, relative to the share; "." for the root. A new string. */
 char *paths_node_path(const struct paths_node *node);
 
-/* The same, but "" of the root, as past_resolve() has it. */
+/* The same, but "" for the root, as past_resolve() expects. */
 char *paths_node_plain(const struct paths_node *node);
 
-/* Set an error about a node: rc is -errno. FALSE. */
+/* Set an error about a node; rc: -errno. Returns FALSE. */
 gboolean paths_fail(const struct paths_node *node, int rc, GError **error);
 
 #endif

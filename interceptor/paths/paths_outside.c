@@ -16,8 +16,8 @@
 
 /* Sets of owned paths. */
 struct changed {
-    GHashTable *paths; /* with all that is above */
-    GHashTable *trees; /* what is below counts, too */
+    GHashTable *paths; /* with all paths above them */
+    GHashTable *trees; /* paths below them count, too */
 };
 
 static void add_change(const struct paths_node *node, void *opaque)
@@ -47,7 +47,7 @@ static bool has_path(const struct changed *changed, const char *path)
     return false;
 }
 
-/* In doubt, as in overlap.c. */
+/* An uncertain barrier counts, as in overlap.c. */
 static bool has_barrier(const struct changed *changed,
                         const struct ic_barrier *barrier)
 {

@@ -23,7 +23,7 @@
 
 /* ---- nodes --------------------------------------------------------------- */
 
-/* Of the first so many children. */
+/* Search the first count children. */
 static struct paths_node *find_child(const struct paths_node *node, guint count,
                                      const char *name)
 {
@@ -47,7 +47,7 @@ static unsigned depth_of(const struct paths_node *node)
 
 /* ---- looking ------------------------------------------------------------- */
 
-/* What was kept first is what it was then. */
+/* The oldest record has the former state. */
 static int take_meta(const struct past *past, const struct past_node *found,
                      struct paths_node *node)
 {
@@ -106,7 +106,7 @@ static int look_now(struct paths_plan *plan, struct paths_node *node,
 
 /* ---- deciding ------------------------------------------------------------ */
 
-/* Folders are made what they were in place, whichever inode they are. */
+/* A directory gets its former state in place, even if it is another inode. */
 static bool stays(const struct paths_node *node, const struct past_node *then)
 {
     if ((node->then->mode & S_IFMT) != (node->mode & S_IFMT))
@@ -120,7 +120,7 @@ static int compare_meta(struct paths_node *node, const struct past_node *now)
     int rc;
 
     rc = meta_read(now->fd, &meta);
-    if (rc == -EACCES) { /* its owner may not read it; it is not known */
+    if (rc == -EACCES) { /* the owner may not read it: unknown */
         node->changes |= PATHS_META;
         return 0;
     }
@@ -148,7 +148,7 @@ static int decide(struct paths_plan *plan, struct paths_node *node,
     return rc;
 }
 
-/* Has any step, perhaps, changed something at the path or below it? */
+/* Return whether a step may have changed something at the path or below it. */
 static bool is_touched(const struct paths_plan *plan, const char *path)
 {
     struct ic_barrier *barrier = barrier_new(0, true);
@@ -186,7 +186,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* What was in a folder, and what is, if that stays. */
+/* Add what was in a directory, and what is, if the directory stays. */
 static gboolean build_children(struct paths_plan *plan, struct paths_node *node,
                                GError **error)
 {
@@ -194,7 +194,7 @@ static gboolean build_children(struct paths_plan *plan, struct paths_node *node,
         all = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autofree char *path = paths_node_plain(node);
     g_autofree gpointer *names = NULL;
-    guint count, known = node->children->len; /* asked for by themselves */
+    guint count, known = node->children->len; /* asked for explicitly */
     int rc = list(plan, path, 0, all);
 
     if (rc == 0 && !(node->changes & PATHS_MAKE))
@@ -221,7 +221,7 @@ static gboolean build_children(struct paths_plan *plan, struct paths_node *node,
     return TRUE;
 }
 
-/* ret_found: there is, or was, something. */
+/* *ret_found: something exists, or existed. */
 static gboolean build(struct paths_plan *plan, struct paths_node *node,
                       bool *ret_found, GError **error)
 {
@@ -274,13 +274,14 @@ static gboolean look_above(struct paths_plan *plan, struct paths_node *node,
     } else if (rc == 0 && makes(node) && !S_ISDIR(node->mode)) {
         g_autofree char *path = paths_node_path(node);
 
-        return write_file_fail(error, ERROR_INVALID_FIELD, path,
-                               "it was a folder and is none now; name it, too");
+        return write_file_fail(
+            error, ERROR_INVALID_FIELD, path,
+            "it was a folder and no longer is; name it, too");
     }
     return rc == 0 || paths_fail(node, rc, error);
 }
 
-/* Of what was not asked for, or in which only a few names are of interest. */
+/* A directory that was not asked for, or only some names of which matter. */
 static gboolean build_above(struct paths_plan *plan, struct paths_node *node,
                             GError **error)
 {
@@ -305,7 +306,7 @@ static struct paths_node *add_path(struct paths_plan *plan, const char *path,
     if (path[0] == '/' || path[0] == '\0') {
         write_file_fail(error,
                         *path ? ERROR_PATH_OUTSIDE_ROOT : ERROR_INVALID_FIELD,
-                        path, "a path is relative to the folder");
+                        path, "not relative to the folder");
         return NULL;
     }
     for (guint i = 0; parts[i]; i++) {
@@ -315,8 +316,7 @@ static struct paths_node *add_path(struct paths_plan *plan, const char *path,
             continue;
         if (!mutate_is_name(parts[i])) {
             write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                            "a path must not have .. in it, nor a name that "
-                            "is too long");
+                            "has a .. or a name that is too long");
             return NULL;
         }
         next = find_child(node, node->children->len, parts[i]);
@@ -342,14 +342,14 @@ static gboolean add_asked(struct paths_plan *plan, const char *path,
         g_autofree char *shown = g_utf8_make_valid(path, -1);
 
         g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
-                    "%s: it did not exist before step %" PRId64
-                    ", and does not exist now",
+                    "%s: neither existed before step %" PRId64
+                    " nor exists now",
                     shown, oldest->id);
     }
     return found;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- planning ------------------------------------------------------------ */
 
 static void free_overlap(gpointer overlap)
 {
@@ -410,7 +410,7 @@ gboolean paths_plan_make(struct ic *ic, int64_t id, const char *const *paths,
 {
     if (n == 0) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "no path is named");
+                            "no path given");
         return FALSE;
     }
     if (!past_open(ic, id, false, &plan->past, error))

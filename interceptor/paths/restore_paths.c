@@ -22,7 +22,9 @@
 #include "interceptor/paths/paths_plan.h"
 #include "interceptor/report/report.h"
 
-enum { COMMAND_BYTES = 1000 }; /* of its text in the history, about */
+enum {
+    COMMAND_BYTES = 1000
+}; /* approximate limit of the text in the history */
 
 /* ---- planning ------------------------------------------------------------ */
 
@@ -38,7 +40,7 @@ static gboolean find_step(struct ic *ic, const struct rollback_extent *extent,
     entries = undo_log_entries(ic->log, &count);
     if (steps == 0 || steps > count) {
         g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                    "there are %zu steps in the history, not %u", count, steps);
+                    "the history has %zu steps, not %u", count, steps);
         return FALSE;
     }
     *ret_id = entries[count - steps].id;
@@ -66,14 +68,14 @@ static void warn_shared(const struct paths_plan *plan,
         g_autofree char *shown = g_utf8_make_valid(
             g_ptr_array_index(plan->shared, i), -1);
 
-        outside_warn(result,
-                     g_strdup_printf("%s: the file has other names (hard "
-                                     "links), under which it changes, too",
-                                     shown));
+        outside_warn(
+            result, g_strdup_printf("%s: the file also changes under its other "
+                                    "names (hard links)",
+                                    shown));
     }
 }
 
-/* ---- telling ------------------------------------------------------------- */
+/* ---- describing the step ------------------------------------------------- */
 
 static enum ic_change_type type_of(const struct paths_node *node)
 {
@@ -90,7 +92,7 @@ static void add_change(const struct paths_node *node, void *opaque)
     struct ic_change *change;
     enum ic_change_type type = type_of(node);
 
-    if (node->changes == PATHS_TIME) /* as the report of a step has it */
+    if (node->changes == PATHS_TIME) /* as in the report of a step */
         return;
     info->affected++;
     info->counts[type]++;
@@ -106,7 +108,7 @@ static void add_change(const struct paths_node *node, void *opaque)
     g_ptr_array_add(info->changes, change);
 }
 
-/* As a preview tells it, "TEXT" for people. */
+/* Describe the step for a preview. */
 static struct ic_step_info *describe(const struct ic *ic,
                                      const struct paths_plan *plan,
                                      const char *command)
@@ -145,8 +147,8 @@ static void add_path(const struct paths_node *node, void *opaque)
 
 /* ---- the step ------------------------------------------------------------ */
 
-/* The cause of an abort is what the caller asked about; but that it failed is
- * worse. */
+/* Report why the step is aborted, unless the abort itself fails: that is worse.
+ */
 static gboolean abort_step(struct ic *ic, int64_t id, GError **error,
                            GError *cause)
 {
@@ -162,8 +164,8 @@ static gboolean abort_step(struct ic *ic, int64_t id, GError **error,
     return FALSE;
 }
 
-/* What a client changes at this moment belongs to the step, too, and may be
- * denied: then the step is taken back. */
+/* Changes that a client makes at this moment belong to the step, too, and may
+ * be denied: then the step is rolled back. */
 static gboolean close_step(struct ic *ic, int64_t id,
                            struct ic_rollback_result *result, GError **error)
 {
@@ -175,7 +177,7 @@ static gboolean close_step(struct ic *ic, int64_t id,
     if (info->denied) {
         ic_step_info_free(info);
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_DENIED,
-                            "a client's change at the same time was denied: "
+                            "a concurrent change by a client was denied; "
                             "nothing was restored; try again");
         return FALSE;
     }
@@ -195,7 +197,7 @@ static gboolean run_step(struct ic *ic, struct paths_plan *plan,
 
     if (ok) {
         ok = paths_apply(ic, plan, result->warnings, &cause);
-        /* Its room is free when the step is aborted, or limits are applied. */
+        /* Free the space before the step is aborted or limits are applied. */
         past_spool_clear(&plan->spool);
         ok = ok ? close_step(ic, id, result, error)
                 : abort_step(ic, id, error, cause);

@@ -38,8 +38,9 @@ int inverse_add_homes(struct inverter *v, const struct survey_entry *entry,
     return rc;
 }
 
-/* A name which the inode had before the step and has now: the rollback leaves
- * it alone. The one under which the survey found it may go. */
+/* Return the entry of a name that the inode had before the step and still has:
+ * the rollback leaves that name alone, but may remove the one by which the
+ * survey found the inode. */
 static const struct survey_entry *find_lasting(struct inverter *v,
                                                const struct step_inode *inode)
 {
@@ -55,7 +56,8 @@ static const struct survey_entry *find_lasting(struct inverter *v,
     return g_hash_table_lookup(survey->inodes, inode);
 }
 
-/* What got one more name is found at its first one when no link is kept. */
+/* Without a link in the log, redo can find an inode that gained a name only by
+ * one of its earlier names. */
 static int add_lasting_home(struct inverter *v, const struct survey_entry *now)
 {
     struct step_inode *inode = step_find_inode(v->source->step, now->st.st_ino);
@@ -83,7 +85,7 @@ static int add_binding(struct inverter *v, const struct survey_entry *dir,
     return step_record_binding(v->step, parent, name, before);
 }
 
-/* A name that will change: it has to be what it is now again. */
+/* Record what the binding names now, if the rollback will change it. */
 static int invert_binding(struct inverter *v, struct step_binding *binding)
 {
     const struct survey *survey = v->source->survey;
@@ -93,11 +95,11 @@ static int invert_binding(struct inverter *v, struct step_binding *binding)
                                                          binding);
     const struct step_inode *before = binding->before;
 
-    /* In a directory that is gone: it will come back and go as a whole. */
+    /* The directory is gone: it comes back, and goes again, as a whole. */
     if (!dir || (now ? before && step_is_now(before, now->st.st_ino) : !before))
         return 0;
     if (step_is_vacant(binding) && !now)
-        return 0; /* what is there stays */
+        return 0; /* the rollback leaves the name free */
     return add_binding(v, dir, binding->name, now);
 }
 
@@ -140,8 +142,8 @@ static int add_meta(struct inverter *v, const struct survey_entry *entry)
     return inverse_record_meta(v, inode, fd);
 }
 
-/* What the step moved or linked into a directory that it created is taken out
- * of it, which changes its mtime. */
+/* The rollback moves these entries out of directories that the step created,
+ * which changes the directories' mtime. */
 static int invert_arrivals(struct inverter *v)
 {
     GPtrArray *arrivals = v->source->survey->arrivals;
@@ -175,9 +177,9 @@ static int invert_metadata(struct inverter *v)
 
 /* ---- links --------------------------------------------------------------- */
 
-/* A file that lost a name may live on under others of which no record knows.
- * The source's log holds a link of it, which the rollback will use up; so the
- * inverse gets one as well, which leads to the file. */
+/* A file that lost a name may still have names that no record contains. The
+ * source's log holds a link to it, which the rollback consumes; so the inverse
+ * gets a link to the file as well. */
 
 int inverse_open_linked(struct inverter *v, uint64_t ino)
 {
@@ -214,8 +216,8 @@ static int invert_linked(struct inverter *v, const struct step_inode *inode,
     return inverse_record_meta(v, mine, fd);
 }
 
-/* The rollback will change the ctime of each inode of the step, so the inverse
- * says what it was (ctime_ledger.h). */
+/* The rollback changes the ctime of each inode of the step, so the inverse
+ * records the current one (ctime_ledger.h). */
 static int invert_seen(struct inverter *v)
 {
     GHashTableIter iter;
@@ -241,9 +243,9 @@ static int invert_seen(struct inverter *v)
     return rc;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the inverse --------------------------------------------------------- */
 
-/* The end record is that of the step itself: what it did it will have done. */
+/* The inverse ends like the step itself: redo repeats what the step did. */
 static int copy_end(struct inverter *v)
 {
     json_t *end = json_deep_copy(v->source->step->end);

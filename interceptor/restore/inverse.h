@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inverse - the step that leads back to where a rollback came from.
+ * inverse - write the step that redoes what a rollback undoes.
  *
- * Before a step is taken back, its inverse is written from the step's records
- * and from what is in the tree now: each name that will mean something else,
- * each inode whose metadata will change, and of content what the step's pack
- * will overwrite and what lies beyond the size that the file will get. It is a
- * step like others (step.h), so redoing is taking it back. Nothing is changed
- * in the tree before it is complete.
+ * Before a step is rolled back, its inverse is written from the step's records
+ * and from the present tree: each name that will change its meaning, each inode
+ * whose metadata will change, and the content that the step's pack will
+ * overwrite or that lies beyond the size to which the file will be cut. The
+ * inverse is an ordinary step (step.h), so redo is a rollback of it. The tree
+ * does not change before the inverse is complete.
  *
- * What a rollback puts aside moves into the inverse's blobs/, so undo and redo
- * cost time and room in proportion to what changed, not to its size. Where it
- * cannot be moved (the log is elsewhere) it is copied.
+ * What a rollback puts aside moves into the inverse's blobs/, so the cost of
+ * undo and redo in time and space is proportional to what changed, not to its
+ * size. If names cannot be moved there (the log is on another mount), the
+ * inverse gets a copy.
  */
 #ifndef INTERCEPTOR_RESTORE_INVERSE_H
 #define INTERCEPTOR_RESTORE_INVERSE_H
@@ -26,20 +27,20 @@
 struct restore;
 
 struct inverse_source {
-    struct step *step; /* what is to be taken back; has its end record */
-    int blobs;         /* its kept content */
+    struct step *step; /* the step to roll back; has its end record */
+    int blobs;         /* the blobs/ of that step */
     const struct survey *survey;
-    const struct restore *restore; /* the rollback */
-    int root;                      /* the share */
+    const struct restore *restore;
+    int root; /* of the share */
     struct log_links *log_links;
-    int64_t seq;       /* the inverse's own */
-    int64_t max_bytes; /* of content to be copied; 0: no limit */
-    bool copies;       /* what the rollback removes, since it cannot be moved */
+    int64_t seq;       /* of the inverse */
+    int64_t max_bytes; /* limit of copied content; 0: none */
+    bool copies;       /* copy what the rollback removes: it cannot be moved */
 };
 
-/* Write the inverse into dirfd, a new folder with an empty blobs/. 0, -EXFULL
- * (more than max_bytes) or -errno; then it is not complete.
- * The links that it made in its blobs/ are counted in log_links. */
+/* Write the inverse into dirfd, a new directory with an empty blobs/. 0,
+ * -EXFULL (more than max_bytes) or -errno; after an error it is incomplete.
+ * Links that it made in its blobs/ are counted in log_links. */
 int inverse_make(const struct inverse_source *source, int dirfd);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * inverse_content - see inverse_parts.h.
  *
- * The source's pack is read once: what it has of a file is what the rollback
- * will overwrite, so that much is kept, and what lies beyond the size that the
- * file will get.
+ * The source's pack is read once: each range that it has of a file is one that
+ * the rollback will overwrite, so the present bytes of that range are kept, and
+ * with them those beyond the size to which the file will be cut.
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 /* A file whose content will change. */
 struct kept {
     const struct step_inode *inode;   /* of the source */
-    const struct survey_entry *entry; /* NULL: the log leads to it */
+    const struct survey_entry *entry; /* NULL: found by a link in the log */
     struct content *content;
 };
 
@@ -23,7 +23,7 @@ struct keeper {
     struct inverter *v;
     GHashTable *files; /* &number in the source's pack -> owned kept */
     const struct kept *last;
-    int last_fd; /* of last */
+    int last_fd; /* the number of the file in last */
 };
 
 static void kept_free(gpointer data)
@@ -97,7 +97,8 @@ static int keep_entry(const struct pack_entry *entry, void *opaque)
     return keep(k, kept, entry->offset, entry->length);
 }
 
-/* What comes back from a clone comes back whole. */
+/* Keep all of a file that the rollback restores from a clone, since that
+ * replaces all of its content. */
 static int keep_rest(struct keeper *k, const struct kept *kept)
 {
     off_t from = kept->inode->flags & STEP_CLONE ? 0 : kept->inode->data_size;
@@ -119,7 +120,7 @@ static int add_kept(struct keeper *k, const struct step_inode *inode)
         st = entry->st;
     else if (sys_stat_name(v->store.blobs, step_inode_blob(inode->ino).text,
                            &st) < 0)
-        return 0; /* it is not in the tree */
+        return 0; /* not in the tree */
     if (!S_ISREG(st.st_mode))
         return 0;
     kept = g_new0(struct kept, 1);
@@ -148,7 +149,7 @@ static int keep_all(struct keeper *k)
     int rc = pack_read(k->v->source->blobs, true, keep_entry, k);
 
     if (rc == -ENOENT)
-        rc = 0; /* all of them are clones */
+        rc = 0; /* no pack: all content is in clones */
     g_hash_table_iter_init(&iter, k->files);
     while (rc == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
         rc = keep_rest(k, value);

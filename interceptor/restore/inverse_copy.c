@@ -2,10 +2,10 @@
  *
  * inverse_copy - see inverse_parts.h.
  *
- * Where names can be moved into the log, what a rollback puts aside waits
- * there. Elsewhere it is removed; so it is copied first, as a step copies what
- * it is about to remove (capture_copy()): it is retired in the inverse, which
- * makes it anew.
+ * If names can be moved into the log, a rollback moves what it puts aside
+ * there. Otherwise it removes it, so the inverse copies it first, as a step
+ * copies what it is about to remove (capture_copy()): the inode is retired in
+ * the inverse, and redo makes it anew.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "interceptor/capture/search.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- what the step created ----------------------------------------------- */
+/* ---- inodes that the step created ---------------------------------------- */
 
-/* Does the source know it, and has it a name that stays or that it gets back?
- * Others may have removed that one. */
+/* Return whether the source knows the inode and the inode either has a name
+ * that stays or gets one back. Another process may have removed that name. */
 static bool lives_on(struct inverter *v, uint64_t ino)
 {
     const struct step_inode *inode = step_find_inode(v->source->step, ino);
@@ -51,19 +51,19 @@ static int copy_entry(struct inverter *v, const struct survey_entry *entry,
     struct step_inode *inode, *dir;
     int rc = 0;
 
-    /* It got one more name by the step. */
+    /* The step only added a name to it. */
     if (lives_on(v, entry->st.st_ino))
         return 0;
     inode = step_get_inode(v->step, entry->st.st_ino);
     dir = step_get_inode(v->step, entry->dir->st.st_ino);
     if (!step_find_binding(v->step, dir, entry->name))
         rc = step_record_binding(v->step, dir, entry->name, inode);
-    /* By somebody else. */
+    /* It survives under a name that another process made. */
     if (rc == 0 && g_hash_table_contains(v->living, &inode->ino))
         return step_record_seen(v->step, inode, &entry->st);
     if (rc < 0 || inode->flags & STEP_DATA ||
         (inode->flags & STEP_META && !S_ISDIR(entry->st.st_mode)))
-        return rc; /* another name of it */
+        return rc; /* a further name of the same inode */
     g_ptr_array_add(copied, inode);
     if (!(inode->flags & STEP_META))
         rc = copy_inode(v, entry, inode);
@@ -78,7 +78,7 @@ int inverse_copy_created(struct inverter *v)
 
     for (guint i = 0; rc == 0 && i < created->len; i++)
         rc = copy_entry(v, g_ptr_array_index(created, i), copied);
-    /* Last, since other records mean them by their numbers. */
+    /* Last, since other records mean these inodes by number. */
     for (guint i = 0; rc == 0 && i < copied->len; i++)
         rc = step_record_retiring(v->step, g_ptr_array_index(copied, i));
     return rc;
@@ -86,12 +86,13 @@ int inverse_copy_created(struct inverter *v)
 
 /* ---- files under unknown names ------------------------------------------- */
 
-/* A file that lost all names that are recorded may have others, and so may one
- * with names that the rollback will take: of a step, or of somebody who linked
- * it into a folder that the step made. */
+/* Find files that keep a name which no record contains: files that lost all
+ * recorded names, and files all of whose recorded names the rollback will
+ * remove, such as one that another process linked into a directory that the
+ * step made. */
 struct finder {
     struct inverter *v;
-    GHashTable *dirs;   /* a set of &ino: folders that the step made */
+    GHashTable *dirs;   /* a set of &ino: directories that the step made */
     GHashTable *wanted; /* see search_set_new() */
 };
 
@@ -104,7 +105,7 @@ static bool will_go(const struct finder *f, uint64_t dir_ino, const char *name)
            (dir && step_find_binding(step, dir, name));
 }
 
-/* Where a directory above such a file is. */
+/* The place of a directory above such a file. */
 struct spot {
     uint64_t ino, parent;
     char *name; /* in parent */
@@ -140,7 +141,8 @@ static int find_name(int parent, uint64_t ino, char **ret_name)
     return rc > 0 ? 0 : rc < 0 ? rc : -ENOENT;
 }
 
-/* From the directory open as fd (taken) upwards, to one with a known place. */
+/* Record the places from the directory fd (taken) up to a directory whose place
+ * is known. */
 static int climb(struct inverter *v, int fd, GArray *spots)
 {
     fd_auto int at = fd;
@@ -154,7 +156,7 @@ static int climb(struct inverter *v, int fd, GArray *spots)
 
         rc = parent < 0 ? parent : sys_stat_fd(parent, &st);
         if (rc == 0 && st.st_ino == spot.ino)
-            rc = -ESTALE; /* above the root: it is not in the share */
+            rc = -ESTALE; /* reached the top: not in the share */
         if (rc == 0)
             rc = find_name(parent, spot.ino, &spot.name);
         if (rc < 0)
@@ -219,8 +221,8 @@ static int record_found(struct inverter *v, int dirfd, const char *name,
     return rc;
 }
 
-/* The rollback copies a file that another process has moved, and does not
- * change it. 1, 0 or -errno. */
+/* Has another process moved the file? The rollback copies such a file and does
+ * not change it. 1, 0 or -errno. */
 static int is_left_alone(struct inverter *v, int dirfd, const char *name,
                          uint64_t ino)
 {
@@ -245,8 +247,8 @@ static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
     return rc != 0 ? MIN(rc, 0) : record_found(f->v, dirfd, name, ino);
 }
 
-/* Does a link in the log lead to it (inverse.c)? Where the log cannot take
- * names there is none. 1, 0 or -errno. */
+/* Return whether a link in the log leads to the inode (inverse.c); there is
+ * none if the log cannot take names. 1, 0 or -errno. */
 static int is_linked(const struct inverse_source *source,
                      const struct step_inode *inode)
 {
@@ -276,7 +278,7 @@ static int want_recorded(struct finder *f)
     return 0;
 }
 
-/* Files with more names than those that will go. */
+/* Add the files that have more names than the rollback will remove. */
 static void want_created(struct finder *f)
 {
     const GPtrArray *created = f->v->source->survey->created;

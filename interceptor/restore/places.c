@@ -8,6 +8,7 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
+#include "interceptor/restore/restore_names.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/walker.h"
 
@@ -18,36 +19,9 @@ static struct ic_inode *find_now(struct inode_table *table, dev_t dev,
         table, dev, inode->flags & STEP_RETIRED ? inode->now : inode->ino);
 }
 
-/* A place as the step has it. No relax(): modes are what they are to be. */
-static gconstpointer home_of(gconstpointer node)
-{
-    return ((const struct step_inode *)node)->home;
-}
-
-static const char *home_name_of(gconstpointer node)
-{
-    return ((const struct step_inode *)node)->home_name;
-}
-
-static unsigned depth_of(gconstpointer node)
-{
-    return ((const struct step_inode *)node)->depth;
-}
-
-static bool is_now(gconstpointer node, const struct stat *st)
-{
-    return step_is_now(node, st->st_ino);
-}
-
-static const struct walker_ops ops = {
-    .parent = home_of,
-    .name = home_name_of,
-    .depth = depth_of,
-    .is = is_now,
-};
-
-/* What is known of its place is not worse than its home: others may have moved
- * it since the step, and of several names it may be the one that stays. */
+/* Return whether the known place is still valid. It is then as good as the
+ * home: another process may have moved the inode since the step, and of several
+ * names it may be the one that stays. */
 static bool is_in_place(struct ic_inode *inode)
 {
     struct ic_inode *parent;
@@ -63,7 +37,7 @@ static bool is_in_place(struct ic_inode *inode)
     return found;
 }
 
-/* dirfd < 0: it cannot be looked at. */
+/* dirfd < 0: the directory could not be opened. */
 static bool is_elsewhere(const struct step_inode *inode, int dirfd)
 {
     struct stat st;
@@ -72,7 +46,8 @@ static bool is_elsewhere(const struct step_inode *inode, int dirfd)
     return rc == 0 ? !step_is_now(inode, st.st_ino) : rc == -ENOENT;
 }
 
-/* The client may have forgotten the folder while it has the file open. */
+/* Return the directory's inode; the client may have forgotten the directory
+ * while it has a file in it open. */
 static struct ic_inode *take_dir(struct inode_table *table, dev_t dev,
                                  const struct step_inode *dir, int dirfd)
 {
@@ -129,7 +104,7 @@ static int compare_order(gconstpointer a, gconstpointer b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Those that the server knows, in the order of a walk. */
+/* Return the step's inodes that the server knows, in the order of a walk. */
 static GPtrArray *find_known(struct inode_table *table, dev_t dev,
                              const struct step *step)
 {
@@ -152,7 +127,7 @@ void places_note_restored(struct inode_table *table, dev_t dev, int root,
     g_autoptr(GPtrArray) known = find_known(table, dev, step);
     struct walker walker;
 
-    walker_init(&walker, &ops, root, step->root);
+    restore_walker_init_plain(&walker, root, step->root);
     for (guint i = 0; i < known->len; i++) {
         const struct step_inode *inode = g_ptr_array_index(known, i);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * places - where a rollback has put the inodes that the server knows.
+ * places - update the places of known inodes after a rollback.
  */
 #ifndef INTERCEPTOR_RESTORE_PLACES_H
 #define INTERCEPTOR_RESTORE_PLACES_H
@@ -8,10 +8,10 @@
 #include "interceptor/inode/inode.h"
 #include "interceptor/log/step.h"
 
-/* The step was taken back or redone: what the server knows of its inodes is at
- * home now (step.h), which the next step looks for there, as does who opens a
- * closed one (inode.h). root: the share; borrowed. After step_sort(), with the
- * gate write-locked. */
+/* After undo or redo of the step, set the place of each of its inodes that the
+ * server knows to the inode's home (step.h). The next step looks for it there,
+ * and so does a reopening of a closed inode (inode.h). root: the share;
+ * borrowed. After step_sort(), with the gate write-locked. */
 void places_note_restored(struct inode_table *table, dev_t dev, int root,
                           const struct step *step);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * progress - word of a rollback that takes long.
+ * progress - report the progress of a long rollback.
  *
  * Sends "event.progress" {"operation":"rollback"|"redo","step_id":7,"done":N,
- * "total":N}, where both numbers count names, files and metadata to be put
- * back: first after a second, then twice a second, and once more at the end.
- * One that is quick sends nothing.
+ * "total":N}; both numbers count names, contents and metadata to restore. The
+ * first event is sent after a second, further ones twice a second, and one at
+ * the end. A shorter rollback sends none.
  *
  * Threads: one.
  */
@@ -18,19 +18,20 @@
 #include "interceptor/sys/events.h"
 
 struct progress {
-    struct events *events; /* borrowed; NULL: nobody wants to know */
+    struct events *events; /* borrowed; NULL: no subscriber */
     const char *operation;
     int64_t step_id;
     size_t done, total;
-    int64_t first_ms, next_ms; /* CLOCK_MONOTONIC_COARSE; after the start */
+    int64_t first_ms, next_ms; /* CLOCK_MONOTONIC_COARSE; times of the first and
+                                * next event */
     bool told;
 };
 
-/* quiet_ms: before the first event; 0: the default, 1000. */
+/* quiet_ms: delay before the first event; 0: the default, 1000. */
 void progress_start(struct progress *progress, struct events *events,
                     const char *operation, int64_t step_id, unsigned quiet_ms);
 
-/* One more is done. */
+/* Count one item as done. */
 void progress_step(struct progress *progress);
 
 void progress_end(struct progress *progress);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore - see restore.h: the order of the parts, and the check.
+ * restore - see restore.h; the check and the order of the phases.
  */
 #include "interceptor/restore/restore.h"
 
@@ -40,8 +40,9 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
 
 /* ---- check --------------------------------------------------------------- */
 
-/* What has content in the record is a file; if something else has its number by
- * now, that is not what the record means, and is left alone. */
+/* An inode with recorded content is a regular file. If something of another
+ * type has its number now, the record does not mean that, and it stays as it
+ * is. */
 static gboolean check_types(struct restore *r, GError **error)
 {
     GHashTableIter iter;
@@ -61,20 +62,21 @@ static gboolean check_types(struct restore *r, GError **error)
     return TRUE;
 }
 
-/* Every inode that lost a name is in the tree, in the log, or can be made. */
+/* Check that every inode that lost a name is in the tree or in the log, or can
+ * be made. */
 static gboolean check_inodes(struct restore *r, GError **error)
 {
     GHashTableIter iter;
     gpointer key;
     int rc;
 
-    /* Begun already, after this check: what is put aside, and what is in the
-     * directories that are, is not looked at here. */
+    /* A rollback that was interrupted after this check: entries in staging, and
+     * below directories in staging, cannot be checked here. */
     if (r->staging >= 0)
         return TRUE;
     rc = survey_make(r->step, r->root, false, &r->survey);
     if (rc < 0) {
-        /* Something cannot be read, say: attaching will find out. */
+        /* For example, a directory is unreadable: attaching reports that. */
         log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
         return TRUE;
     }
@@ -96,7 +98,7 @@ static gboolean check_inodes(struct restore *r, GError **error)
         g_autofree char *path = step_path_before(r->step, binding->dir,
                                                  binding->name);
         g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING,
-                    "undo: the log has no copy of '%s'",
+                    "undo: '%s': the undo log has no copy",
                     path ? path : binding->name);
         return FALSE;
     }
@@ -105,8 +107,9 @@ static gboolean check_inodes(struct restore *r, GError **error)
 
 /* ---- staging ------------------------------------------------------------- */
 
-/* Can names be moved between the two? One filesystem is not enough: not
- * between two mounts of it (rename(2), EXDEV). */
+/* Return whether names can be moved between the two directories. The same file
+ * system is not sufficient: rename(2) between two mounts of it fails with
+ * EXDEV. */
 static bool is_same_mount(int a, int b)
 {
     struct statx x, y;
@@ -120,7 +123,7 @@ static bool is_same_mount(int a, int b)
             x.stx_mnt_id == y.stx_mnt_id);
 }
 
-/* The root's mtime changes when a folder is made in it. */
+/* Creating a directory in the root changes the root's mtime. */
 static int record_root(struct restore *r)
 {
     struct meta *meta;
@@ -132,7 +135,7 @@ static int record_root(struct restore *r)
     return rc < 0 ? rc : step_record_meta(r->step, r->step->root, meta);
 }
 
-/* A name that nobody else has: what has it later is ours to remove. */
+/* The name is random, so that restore may later remove whatever has it. */
 static int name_staging(struct restore *r)
 {
     g_autofree char *unique = g_uuid_string_random();
@@ -154,7 +157,8 @@ static void find_staging_place(struct restore *r)
                                                : r->step->staging;
 }
 
-/* What an interrupted rollback has put aside already; -1 if there is none. */
+/* Open the staging directory of an interrupted rollback; staging stays -1 if
+ * there is none. */
 static int open_old_staging(struct restore *r)
 {
     find_staging_place(r);
@@ -192,8 +196,8 @@ static int open_staging(struct restore *r)
     return r->staging < 0 ? r->staging : 0;
 }
 
-/* There is no room for a staging folder. Some comes from what the step created;
- * and if nothing has to be moved, there need not be one. */
+/* No space for a staging directory: removing what the step created may free
+ * some; and if no entry has to be moved, none is needed. */
 static int do_without_staging(struct restore *r)
 {
     int rc = restore_detach(r);
@@ -203,21 +207,21 @@ static int do_without_staging(struct restore *r)
     return is_full(rc) && !r->wants_staging ? 0 : rc;
 }
 
-/* What others have taken away does not stop a rollback that is to go on in
- * any case. */
+/* With RESTORE_EDITED, what other processes have removed does not stop the
+ * rollback. */
 static gboolean drop_lost(struct restore *r, GError **error)
 {
     int rc = r->edited_too && r->staging < 0 ? restore_find_lost(r) : 0;
 
-    /* A folder that the step has closed to its owner, who is not root: nobody
-     * has taken away what cannot be looked at. It is opened when the turn of
-     * what is in it comes (restore_relax()). */
+    /* EACCES: the step has closed a directory to its owner, and the process is
+     * not root; what cannot be examined is not lost. restore_relax() opens the
+     * directory when its entries are restored. */
     if (rc == 0 || rc == -EACCES)
         rc = restore_drop_lost(r);
     return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- restoring ----------------------------------------------------------- */
 
 static gboolean run_fail(struct restore *r, GError **error, const char *what,
                          int rc)
@@ -254,15 +258,15 @@ static int run_once(struct restore *r, const char **ret_part)
         rc = do_without_staging(r);
     if (rc < 0)
         return rc;
-    *ret_part = "putting aside what is new";
+    *ret_part = "detaching new entries";
     rc = r->staging < 0 ? 0 : restore_detach(r);
     if (rc < 0)
         return rc;
-    *ret_part = "putting names back";
+    *ret_part = "attaching names";
     rc = restore_attach(r);
     if (rc < 0)
         return rc;
-    *ret_part = "putting content back";
+    *ret_part = "restoring content";
     rc = restore_close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
@@ -358,8 +362,8 @@ static int is_moved(int fd, const struct dirent *entry, void *opaque)
     return entry->d_name[0] == 'i' && g_ascii_isdigit(entry->d_name[1]);
 }
 
-/* What was moved into the log cannot be moved back into another mount of the
- * file system (rename(2), EXDEV): half of the step would be. */
+/* Entries that were moved into the log cannot be moved back into another mount
+ * of the file system (rename(2), EXDEV): the rollback would stop half-way. */
 static gboolean check_mount(struct restore *r, GError **error)
 {
     struct stat log, root;
@@ -378,9 +382,9 @@ static gboolean check_mount(struct restore *r, GError **error)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                 "step %" G_GINT64_FORMAT
-                " removed files that are in the undo log, and the folder is "
-                "opened by another mount (a bind mount) than the log's: name "
-                "it, or start its file server, by a path on the log's mount",
+                ": removed files are in the undo log, and the folder is on "
+                "another mount (a bind mount) than the log; name the folder, "
+                "or start its file server, by a path on the log's mount",
                 r->step->id);
     return FALSE;
 }

@@ -2,26 +2,23 @@
  *
  * restore - make the tree what it was before a step.
  *
- * The step's records say which bindings and inodes there were; how the step
- * got from there to here is not known and not needed. Each action looks first
- * whether it is already done, so that a restore that was interrupted anywhere
- * is finished by doing it again (I3).
+ * The records say which bindings and inodes existed, not how the step changed
+ * them. Each action first checks whether it is already done, so an interrupted
+ * restore is completed by running it again (I3).
  *
- *  1. Check: all kept content is intact, every inode that must come back
- *     can be found or made. Until here nothing is changed.
- *  2. Detach: each entry that is not what its binding says goes to the staging
- *     folder, named by its inode number; directories go with all that is in
- *     them, and are then looked into there.
- *  3. Attach: each binding, from the root down, gets its inode back: from
- *     staging, from the log, or made anew from its copy.
- *  4. Content in place, so that hard links stay; then metadata of files, then
- *     of directories, deepest first.
+ *  1. Check that all kept content is intact and that each inode that must come
+ *     back can be found or made. Nothing has changed so far.
+ *  2. Detach: an entry that its binding does not name moves to staging, named
+ *     by its inode number; a directory moves with its content and is processed
+ *     there.
+ *  3. Attach: from the root down, each binding gets its inode from staging,
+ *     from the log, or made anew from its copy.
+ *  4. Write content in place, which keeps hard links; then set the metadata of
+ *     files, then of directories, deepest first.
  *
- * What is left in staging was created by the step, or is a link too many.
- *
- * Staging is in the step's folder. If names cannot be moved there (another
- * filesystem, another mount) it is a folder in the share's root, under a name
- * that is recorded in the manifest first, as is the root's metadata.
+ * What stays in staging was created by the step or is a surplus link. Staging
+ * is in the step's directory; if names cannot be moved there, in the share's
+ * root, under a name that the manifest records first, with the root's metadata.
  */
 #ifndef INTERCEPTOR_RESTORE_RESTORE_H
 #define INTERCEPTOR_RESTORE_RESTORE_H
@@ -38,20 +35,20 @@ struct restore;
 
 enum restore_flags {
     RESTORE_DAMAGED = 1 << 0, /* leave out what is damaged in the log */
-    RESTORE_EDITED = 1 << 1,  /* and what others took away (restore_lost.h) */
-    RESTORE_FORCED = 1 << 2,  /* with RESTORE_EDITED: put back what is at the
-                               * step's paths, whatever is there now */
-    RESTORE_DRY = 1 << 3,     /* only restore_check(): the log stays as it is */
+    RESTORE_EDITED = 1 << 1,  /* and what others removed (restore_lost.h) */
+    RESTORE_FORCED = 1 << 2,  /* with RESTORE_EDITED: restore the step's paths,
+                               * whatever is there now */
+    RESTORE_DRY = 1 << 3, /* only restore_check(); the log does not change */
 };
 
-/* Prepare to take back the step in wal/in_progress (dirfd) in the tree at
- * root. All is borrowed until restore_free(). flags: enum restore_flags. NULL
+/* Prepare to roll back the step in wal/in_progress (dirfd) in the tree at root.
+ * Everything is borrowed until restore_free(). flags: enum restore_flags. NULL
  * and error if the log has no blobs/. */
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
                             int root, struct log_links *log_links,
                             unsigned flags, GError **error);
 
-/* Is everything there that is needed? Nothing is changed but the manifest.
+/* Check that everything needed exists. Changes nothing but the manifest.
  * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT, ERROR_IO_ERROR; ERROR_BUSY:
  * see restore_busy.h. */
 gboolean restore_check(struct restore *restore, GError **error);
@@ -59,51 +56,51 @@ gboolean restore_check(struct restore *restore, GError **error);
 /* The part of restore_check() that does not look at the tree. */
 gboolean restore_check_log(struct restore *restore, GError **error);
 
-/* Tell how it goes; borrowed. */
+/* Report progress there; borrowed. */
 void restore_set_progress(struct restore *restore, struct progress *progress);
 
-/* What restore_check() saw of the tree: borrowed; NULL if it could not be seen
- * or is half-way to what it was. */
+/* Return the survey of restore_check(): borrowed; NULL if the tree could not be
+ * surveyed, or an earlier rollback was interrupted. */
 const struct survey *restore_survey(const struct restore *restore);
 
-/* The paths that RESTORE_EDITED has left out: char *, borrowed. */
+/* Return the paths that RESTORE_EDITED left out: char *, borrowed. */
 GPtrArray *restore_lost(const struct restore *restore);
 
-/* The paths of folders that the step had moved and another process has removed
- * or moved: they come back without what the step had not changed in them. char
- * *, borrowed. */
+/* Return the paths of directories that the step had moved and another process
+ * has removed or moved: they come back without what the step had not changed in
+ * them. Elements are char *, borrowed. */
 GPtrArray *restore_emptied(const struct restore *restore);
 
-/* After restore_run(): for each of these of whose content the log had
- * something, its path and where that is, "PATH (blobs/oN)", in the step's
- * folder: char *, borrowed. */
+/* After restore_run(): for each path that was left out and of whose content the
+ * log has a part, return the path and the file with that part in the step's
+ * directory, "PATH (blobs/oN)": char *, borrowed. */
 GPtrArray *restore_orphans(const struct restore *restore);
 
-/* What is put aside goes there, as i<ino>, in place of being removed: a blobs/
- * folder on the same filesystem, borrowed. */
+/* Move what is put aside to blobs, as i<ino>, instead of removing it. blobs: a
+ * blobs/ directory on the same file system, borrowed. */
 void restore_set_keep(struct restore *restore, int blobs);
 
-/* Of what is put aside, files whose ctime is later than since_us, in
- * microseconds since the epoch, may be another process's (0: all): these alone
- * are kept, or where names cannot be moved to the log, their content is copied
- * to it. */
+/* Of what is put aside, files with a ctime later than since_us (microseconds
+ * since the epoch; 0: all) may be another process's. Only these are kept; if
+ * names cannot be moved to the log, their content is copied to it. */
 void restore_set_foreign(struct restore *restore, int64_t since_us);
 
-/* Can it? Not if names cannot be moved between the share and the log. */
+/* Return whether restore_set_keep() works: it does not if names cannot be moved
+ * between the share and the log. */
 bool restore_can_keep(const struct restore *restore);
 
-/* Do it. On error (ERROR_IO_ERROR) it is half done; do it again. The caller
- * discards the step's folder after success. */
+/* Restore. After an error (ERROR_IO_ERROR) the restore is incomplete and must
+ * be run again. After success the caller discards the step's directory. */
 gboolean restore_run(struct restore *restore, GError **error);
 
-/* The errno of the error of restore_run(), negative; 0 if there was none. */
+/* Return the negative errno of restore_run()'s error; 0 if there was none. */
 int restore_errno(const struct restore *restore);
 
-/* Did inodes have to be made anew of which no record says that they are gone?
- * They have other numbers now. */
+/* Return whether inodes were made anew that no record says are gone; their
+ * numbers have changed. */
 bool restore_has_remade(const struct restore *restore);
 
-/* Is there something that RESTORE_EDITED has left out? */
+/* Return whether RESTORE_EDITED has left anything out. */
 bool restore_has_lost(const struct restore *restore);
 
 void restore_free(struct restore *restore);

@@ -39,7 +39,7 @@ static int note_alive(int dirfd, const char *name, uint64_t ino, void *opaque)
     return 0;
 }
 
-/* Of all inodes, since a walk through the tree is dear. */
+/* Search for all inodes at once: a walk through the tree is expensive. */
 static int look_for_all(struct restore *r)
 {
     g_autoptr(GHashTable) wanted = search_set_new();
@@ -73,7 +73,7 @@ int restore_is_alive(struct restore *r, const struct step_inode *inode)
     return g_hash_table_contains(r->alive, &inode->ino);
 }
 
-/* ---- moved away ---------------------------------------------------------- */
+/* ---- moved files --------------------------------------------------------- */
 
 static bool is_place_of(const struct step_inode *inode, uint64_t dir,
                         const char *name)
@@ -112,7 +112,8 @@ static const struct step_inode *find_recorded(const struct step *step,
     return NULL;
 }
 
-/* Is that where the step left it, in a folder that is where it was, too? */
+/* Return whether the name is where the step left the file, in a directory that
+ * has not moved either. */
 static bool is_left_at(const struct restore *r, const struct post_state *post,
                        uint64_t dir, const char *name)
 {
@@ -150,7 +151,7 @@ int restore_was_moved(const struct restore *r, const struct step_inode *inode,
 
 /* ---- copying ------------------------------------------------------------- */
 
-/* 1, 0 at the end of the file, or -errno. */
+/* 1; 0 at the end of the file; or -errno. */
 static int copy_part(int from, int to, char *chunk, off_t *offset)
 {
     ssize_t n = pread(from, chunk, CHUNK, *offset);
@@ -179,7 +180,7 @@ int restore_copy_data(int from, int to, off_t size)
         offset = data;
         rc = copy_part(from, to, chunk, &offset);
         if (rc == 0)
-            return 0; /* it has become shorter */
+            return 0; /* the file was truncated meanwhile */
         rc = MIN(rc, 0);
     }
     return rc;

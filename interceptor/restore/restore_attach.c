@@ -21,7 +21,7 @@
 #include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
-/* Where the nth inode that is made anew waits. */
+/* Return the name in staging of the nth inode that is made anew. */
 static struct staged_name remade_name(guint number)
 {
     struct staged_name name;
@@ -34,14 +34,14 @@ static struct staged_name remade_name(guint number)
 
 struct attacher {
     struct restore *r;
-    GHashTable *missing; /* step_inode -> number of its names not yet back */
-    const struct step_inode *dir; /* whose fd is dirfd */
+    GHashTable *missing; /* step_inode -> number of its names still to attach */
+    const struct step_inode *dir; /* the directory that dirfd has open */
     int dirfd;
     bool searched;
 };
 
-/* Each directory before what is below it; the lost ones of a damaged log last.
- */
+/* Order directories before what is below them; lost ones, in a damaged log,
+ * last. */
 static int compare_order(gconstpointer a, gconstpointer b)
 {
     const struct step_binding *x = *(struct step_binding *const *)a;
@@ -51,8 +51,9 @@ static int compare_order(gconstpointer a, gconstpointer b)
     return ox < oy ? -1 : ox > oy;
 }
 
-/* An inode of that kind in staging. source: NULL, or an fd of the file whose
- * content and metadata it gets; else it is empty, and both come later. */
+/* Create an inode of that type in staging. source: an fd of the file whose
+ * content and metadata it gets; or NULL: it stays empty, and both are restored
+ * later. */
 static int create_staged(struct restore *r, const struct step_inode *inode,
                          const char *name, const int *source)
 {
@@ -64,7 +65,7 @@ static int create_staged(struct restore *r, const struct step_inode *inode,
                   : meta_create_inode(inode->meta, r->staging, name);
 }
 
-/* The number by which older steps know the inode. */
+/* Return the number by which older steps know the inode. */
 static uint64_t number_of(const struct step_inode *inode)
 {
     return inode->stand_in ? inode->former
@@ -109,7 +110,8 @@ static int remake(struct attacher *a, struct step_inode *inode,
     return 0;
 }
 
-/* Put the inode at dirfd/name from dir/from. last: no other name needs it. */
+/* Put the inode at dirfd/name from dir/from. last: this is the last of its
+ * names. */
 static int place(struct attacher *a, int from_dir, const char *from,
                  const struct step_binding *binding, bool last)
 {
@@ -135,8 +137,8 @@ static int copy_staged(struct attacher *a, struct step_inode *inode, int dirfd,
     return source < 0 ? source : remake(a, inode, &source, &staged);
 }
 
-/* A name of an inode that lives on where no record knows. It gets a link in
- * staging; where it cannot be linked it is made anew. */
+/* Link an inode that has a name in no record into staging; if it cannot be
+ * linked, it is made anew later. */
 static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
     struct attacher *a = opaque;
@@ -155,7 +157,8 @@ static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
     return rc == -EPERM || rc == -EMLINK || rc == -EEXIST ? 0 : rc;
 }
 
-/* Does it wait in staging or in the log, under its own number? 1, 0, -errno. */
+/* Look for the inode in staging and in the log, under its own number. 1, 0 or
+ * -errno. */
 static int is_waiting(struct attacher *a, const struct step_inode *inode,
                       int *ret_dirfd, struct staged_name *ret_name)
 {
@@ -177,7 +180,7 @@ static int is_waiting(struct attacher *a, const struct step_inode *inode,
     return rc;
 }
 
-/* A file that lost one name only is at its home. 1, 0 or -errno. */
+/* Link a file that has kept its home into staging. 1, 0 or -errno. */
 static int link_from_home(struct attacher *a, const struct step_inode *inode)
 {
     fd_auto int dir = inode->home ? restore_open_dir(a->r, inode->home) : -1;
@@ -192,8 +195,8 @@ static int link_from_home(struct attacher *a, const struct step_inode *inode)
     return rc == -ENOENT ? 0 : rc;
 }
 
-/* What the step has closed to its owner would not be searched. Its mode is set
- * at the end. */
+/* The search could not enter directories that the step has closed to their
+ * owner. Their modes are set at the end. */
 static void open_closed(struct restore *r)
 {
     GHashTableIter iter;
@@ -214,7 +217,7 @@ static void open_closed(struct restore *r)
     }
 }
 
-/* One walk through the tree for all that may have to be found there. */
+/* Search the tree once for all inodes that may be in it. */
 static int search_missing(struct attacher *a)
 {
     g_autoptr(GHashTable) wanted = search_set_new();
@@ -238,14 +241,14 @@ static int search_missing(struct attacher *a)
             search_set_add(wanted, inode->ino);
     }
     rc = search_files(a->r->root, wanted, link_staged, a);
-    /* In folders that are put aside now and come back as they are. */
+    /* Also below directories in staging that come back unchanged. */
     return rc < 0 || a->r->staging < 0 || a->r->staging_dir == a->r->root
                ? rc
                : search_files(a->r->staging, wanted, link_staged, a);
 }
 
-/* An earlier pass made it anew (restore_late.h), and it has a name already:
- * then that gets a link in staging. 1, 0 or -errno. */
+/* An earlier pass (restore_late.h) made the inode anew and attached a name:
+ * link that name into staging. 1, 0 or -errno. */
 static int link_from_name(struct attacher *a, const struct step_inode *inode,
                           const char *staged)
 {
@@ -282,8 +285,8 @@ static int find_remade(struct attacher *a, const struct step_inode *inode,
                                  : rc;
 }
 
-/* Where the inode waits: in staging, in the log, or, with a name that the step
- * does not know, in the tree, from where it gets a link in staging. 1, 0 if
+/* Find the inode in staging, in the log, or under a name in the tree that the
+ * step does not know and from which it is linked into staging. 1, 0 if it is
  * nowhere, or -errno. */
 static int find_waiting(struct attacher *a, const struct step_inode *inode,
                         int *ret_dirfd, struct staged_name *ret_name)
@@ -374,7 +377,8 @@ static int attach_binding(struct attacher *a,
     return bring_back(a, binding, missing <= 1);
 }
 
-/* The bindings that named something, in the order of their directories. */
+/* Return the bindings that named an inode, in the order of their directories.
+ */
 static GPtrArray *sorted_bindings(struct attacher *a)
 {
     GPtrArray *list = g_ptr_array_new();

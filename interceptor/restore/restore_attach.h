@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_attach - give each binding its inode back (restore.h, 3).
+ * restore_attach - attach each binding's inode (restore.h, 3).
  */
 #ifndef INTERCEPTOR_RESTORE_RESTORE_ATTACH_H
 #define INTERCEPTOR_RESTORE_RESTORE_ATTACH_H
 
 #include "interceptor/restore/restore_base.h"
 
-/* 0 or -errno, then r->trouble names the binding. */
+/* 0 or -errno; after an error r->trouble names the binding. */
 int restore_attach(struct restore *r);
 
 #endif

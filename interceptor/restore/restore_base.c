@@ -6,7 +6,6 @@
 
 #include "interceptor/restore/progress.h"
 
-/* The manifest of a step that is being taken back can still be added to. */
 int restore_open_journal(struct restore *r)
 {
     return r->step->journal || r->step->dry

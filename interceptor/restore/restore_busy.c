@@ -13,7 +13,7 @@
 #include "interceptor/restore/restore_alive.h"
 #include "interceptor/sys/sys.h"
 
-/* An O_PATH fd of what the survey has seen in the tree. */
+/* Open, O_PATH, an entry of the survey. */
 static int open_entry(struct walker *walker, const struct survey_entry *entry)
 {
     int dir = entry->dir ? walker_go(walker, entry->dir) : -ENOENT;
@@ -21,8 +21,8 @@ static int open_entry(struct walker *walker, const struct survey_entry *entry)
     return dir < 0 ? dir : sys_openat(dir, entry->name, O_PATH | O_NOFOLLOW, 0);
 }
 
-/* Will the kernel let it be written to? What else may be in the way is for
- * restore_content() to find out, which knows a way around the most of it. */
+/* Return the errno if the kernel denies writing. restore_content() handles
+ * other obstacles, most of which it can work around. */
 static int try_open(int inode_fd)
 {
     struct stat st;
@@ -42,20 +42,21 @@ static gboolean refuse(const struct restore *r, const struct step_inode *inode,
     g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                 rc == -ETXTBSY
                     ? "undo: '%s' is running as a program and cannot be "
-                      "written to: end that and try again"
-                    : "undo: '%s' is leased (fcntl(2), F_SETLEASE); who has "
-                      "the lease was asked to give it back: try again",
+                      "written; stop it and try again"
+                    : "undo: '%s' is leased (fcntl(2), F_SETLEASE), and its "
+                      "holder was asked to release it; try again",
                 path ? path : "a file without a name");
     return FALSE;
 }
 
 struct checker {
     struct restore *r;
-    const struct step_inode *inode; /* whose content is to be restored */
-    int rc;                         /* what try_open() said of it */
+    const struct step_inode *inode; /* its content is to be restored */
+    int rc;                         /* the result of try_open() */
 };
 
-/* A file that no record leads to, but the restore's own search does. */
+/* A file that no record leads to, but that attaching would find by its search.
+ */
 static int check_found(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
     struct checker *c = opaque;
@@ -66,7 +67,7 @@ static int check_found(int dirfd, const char *name, uint64_t ino, void *opaque)
     if (!inode || restore_is_other(inode, dirfd, name))
         return -ENOENT;
     moved = restore_was_moved(c->r, inode, dirfd, name);
-    if (moved != 0) /* it stays as it is */
+    if (moved != 0) /* it stays unchanged */
         return MIN(moved, 0);
     fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
     c->inode = inode;
@@ -74,8 +75,8 @@ static int check_found(int dirfd, const char *name, uint64_t ino, void *opaque)
     return c->rc;
 }
 
-/* In folders that the log keeps, then in the tree. What cannot be searched is
- * for restore_attach() to report. */
+/* Search directories that the log keeps, then the tree. restore_attach()
+ * reports what cannot be searched. */
 static void check_unplaced(struct checker *c, GHashTable *wanted)
 {
     if (search_files(c->r->blobs, wanted, check_found, c) == 0)

@@ -2,9 +2,8 @@
  *
  * restore_content - see restore_content.h.
  *
- * The pack is read once, in its order. Files are opened when they are first
- * met, and the last few stay open, since ranges of several files may take
- * turns.
+ * The pack is read once, in its order. Files are opened at their first range,
+ * and the last few stay open, since ranges of several files may alternate.
  */
 #include "interceptor/restore/restore_content.h"
 
@@ -29,9 +28,9 @@ enum { MAX_OPEN = 32, CHUNK = 128 << 10 };
 struct file {
     struct step_inode *inode;
     int fd;         /* -1: not open */
-    bool read_only; /* it can only be compared: */
-    int refused;    /* -errno of opening it to write */
-    bool started;   /* it has its size */
+    bool read_only; /* only compare its content: */
+    int refused;    /* -errno of opening it for writing */
+    bool started;   /* its size is set */
 };
 
 struct step_name restore_orphan_name(int64_t number)
@@ -50,7 +49,7 @@ bool restore_is_orphan(const char *name)
 struct contents {
     struct restore *r;
     GHashTable *files; /* &inode->data_number -> owned file */
-    GQueue open;       /* of borrowed files, least lately used first */
+    GQueue open;       /* borrowed files, least recently used first */
 };
 
 static void file_free(gpointer data)
@@ -90,8 +89,8 @@ static void contents_clear(struct contents *c)
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* A FIFO or a device would not be what the record means, and must not be
- * written to, nor waited for. */
+/* The record does not mean a FIFO or a device: restore must neither write to it
+ * nor wait for it. */
 static int check_file(int fd)
 {
     struct stat st;
@@ -100,7 +99,7 @@ static int check_file(int fd)
     return rc < 0 ? rc : S_ISREG(st.st_mode) ? 0 : -ESTALE;
 }
 
-/* What is lost has no place in the tree. */
+/* A lost file has no place in the tree. */
 static int open_orphan(struct contents *c, struct file *file)
 {
     file->fd = sys_openat(c->r->blobs,
@@ -121,12 +120,13 @@ static int open_file(struct contents *c, struct file *file)
     if (rc < 0)
         return rc;
     file->fd = sys_reopen(fd, O_WRONLY | O_NONBLOCK);
-    if (file->fd == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* ours; its mode
-                                                               is set later */
+    if (file->fd == -EACCES &&
+        sys_chmod_fd(fd, 0600) == 0) /* our file; its
+                                      * mode is set later */
         file->fd = sys_reopen(fd, O_WRONLY | O_NONBLOCK);
     file->read_only = file->fd < 0;
-    /* A file that may not be written: the step could not write it either, it
-     * only tried to, if it has the content that it had. */
+    /* The file cannot be opened for writing. The step could not write it
+     * either, so an attempt of it was recorded, if the content is unchanged. */
     if (file->read_only) {
         file->refused = rc = file->fd;
         file->fd = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
@@ -149,7 +149,7 @@ static int set_size(const struct file *file)
                                                   : file->refused;
 }
 
-/* Have it open, and with the size that it had. */
+/* Have the file open, with its size before the step. */
 static int use_file(struct contents *c, struct file *file)
 {
     int rc = 0;
@@ -193,8 +193,8 @@ static int write_zeros(int fd, off_t offset, off_t length)
     return rc;
 }
 
-/* Only whole blocks of the filesystem become holes; so at the end of the file
- * beyond it. */
+/* The file system punches whole blocks only, so a hole at the end of the file
+ * must extend beyond it. */
 static int punch(const struct file *file, off_t offset, off_t length)
 {
     bool at_end = offset + length == file->inode->data_size;
@@ -204,7 +204,7 @@ static int punch(const struct file *file, off_t offset, off_t length)
     return rc == -EOPNOTSUPP ? write_zeros(file->fd, offset, length) : rc;
 }
 
-/* Does the file have these bytes (NULL: zeros)? */
+/* Return whether the file has these bytes (NULL: zeros). */
 static bool has_bytes(int fd, const char *data, off_t offset, off_t length)
 {
     g_autofree char *found = g_malloc(CHUNK);
@@ -255,7 +255,7 @@ static int apply_entry(const struct pack_entry *entry, void *opaque)
 
 /* ---- clones -------------------------------------------------------------- */
 
-/* By copying, where cloning back does not work. */
+/* The fallback where cloning back is not supported. */
 static int copy_clone(int clone, const struct file *file)
 {
     g_autofree char *chunk = g_malloc(CHUNK);
@@ -290,7 +290,7 @@ static int restore_clone(struct contents *c, struct file *file)
 
     if (rc < 0)
         return rc;
-    /* Cloning over what is there would keep what is there as holes. */
+    /* Truncate first: holes of the clone would not replace the present data. */
     if (!file->read_only) {
         rc = sys_ftruncate(file->fd, 0);
         if (rc == 0)
@@ -301,7 +301,7 @@ static int restore_clone(struct contents *c, struct file *file)
     return copy_clone(clone, file);
 }
 
-/* Files that the pack says nothing of: cloned, or only made longer. */
+/* Restore files of which the pack has no range: cloned, or only extended. */
 static int restore_rest(struct contents *c)
 {
     GHashTableIter iter;
@@ -320,7 +320,7 @@ static int restore_rest(struct contents *c)
             continue;
         restore_note_trouble(c->r, file->inode);
         if ((rc == -ENOENT || rc == -EBADMSG) && c->r->damaged_too)
-            rc = 0; /* restore_check_preimages() has told */
+            rc = 0; /* restore_check_preimages() has warned */
     }
     return rc;
 }
@@ -355,7 +355,7 @@ int restore_content(struct restore *r)
     if (g_hash_table_size(c.files) > 0) {
         rc = pack_read(r->blobs, r->step->end != NULL, apply_entry, &c);
         if (rc == -ENOENT || (rc == -EBADMSG && r->damaged_too))
-            rc = 0; /* clones alone; or what there is */
+            rc = 0; /* only clones; or what is intact */
         if (rc == 0)
             rc = restore_rest(&c);
         note_orphans(&c);

@@ -2,14 +2,14 @@
  *
  * restore_detach - see restore_detach.h and restore.h.
  *
- * Detaching meets directories in two kinds of place: at home, reached from the
+ * Directories are processed in two kinds of places: at home, reached from the
  * root through directories that are at home, and in staging. Those in staging
- * are queued, the others are walked (walker.h), so that depth costs neither
- * stack nor fds.
+ * are queued, the others are walked (walker.h), so depth costs neither stack
+ * nor fds.
  *
- * What the step created and nobody will ask for is removed at once, so that
- * what comes back has its room. If there is none for a staging folder either,
- * that is all that is done; then there may be.
+ * What the step created and no redo needs is removed at once, which frees space
+ * for what comes back. If there is no space for a staging directory either,
+ * only that removal runs, after which there may be.
  */
 #include "interceptor/restore/restore_detach.h"
 
@@ -29,13 +29,14 @@
 
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
 
-/* The clock of files may be so far behind that of processes. */
+/* A file's clock may lag this far behind the clock of processes. */
 enum { CLOCK_STEP_US = 20000 };
 
 static int detach_in_created(struct restore *r, int dirfd, GArray *queue);
 
-/* It was changed late, or is older than the step: another process has moved it
- * here, alone or with a folder, in which a file's ctime does not tell. */
+/* The file changed late, or is older than the step: another process has moved
+ * it here, alone or with a directory; then the file's ctime does not show it.
+ */
 static bool may_be_foreign(const struct restore *r, int dirfd, const char *name,
                            const struct stat *st)
 {
@@ -49,7 +50,7 @@ static bool may_be_foreign(const struct restore *r, int dirfd, const char *name,
     return born > 0 && born / 1000 < r->step->started_us - CLOCK_STEP_US;
 }
 
-/* The step created it, and no redo will want it. */
+/* Return whether the step created the entry and no redo needs it. */
 static bool is_rubbish(const struct restore *r, int dirfd, const char *name,
                        const struct stat *st)
 {
@@ -58,7 +59,7 @@ static bool is_rubbish(const struct restore *r, int dirfd, const char *name,
                             !may_be_foreign(r, dirfd, name, st)));
 }
 
-/* Its content may be another process's, and has no other place. */
+/* Save content that may be another process's and exists nowhere else. */
 static int save_rubbish(struct restore *r, int dirfd, const char *name,
                         const struct stat *st)
 {
@@ -67,7 +68,7 @@ static int save_rubbish(struct restore *r, int dirfd, const char *name,
                : restore_save_name(r, dirfd, name, st);
 }
 
-/* Of a folder that the step created, what is in it can go. */
+/* Remove what is in a directory that the step created. */
 static int make_room_in(struct restore *r, int dirfd, const char *name,
                         const struct stat *st, GArray *queue)
 {
@@ -101,7 +102,7 @@ static int detach(struct restore *r, int dirfd, const char *name,
     if (r->staging < 0)
         return make_room_in(r, dirfd, name, st, queue);
     rc = restore_rename(r, dirfd, name, r->staging, staged.text);
-    /* Another link of it is there already. */
+    /* Another link of the inode is there already. */
     if (rc == -EEXIST && !S_ISDIR(st->st_mode) &&
         sys_stat_name(r->staging, staged.text, &there) == 0 &&
         there.st_ino == ino)
@@ -111,8 +112,9 @@ static int detach(struct restore *r, int dirfd, const char *name,
     return rc;
 }
 
-/* Does this stay at the binding's name? What is lost has no place to go to
- * (restore_lost.h); it makes room only for what had the name. */
+/* Return whether this inode stays at the binding's name. A lost inode has no
+ * other place (restore_lost.h); it gives way only to the inode that had the
+ * name. */
 static bool stays(struct restore *r, const struct step_binding *binding,
                   uint64_t ino)
 {
@@ -148,8 +150,8 @@ static int detach_bindings(struct restore *r, int dirfd,
     return 0;
 }
 
-/* A recorded directory, and those of its subdirectories that have records and
- * are at home: put aside what their bindings do not name. */
+/* In a recorded directory, and in those of its subdirectories that have records
+ * and are at home, detach what the bindings do not name. */
 static int detach_in_recorded(struct restore *r, int dirfd,
                               const struct step_inode *dir, GArray *queue)
 {
@@ -171,7 +173,7 @@ static int detach_in_recorded(struct restore *r, int dirfd,
              i++) {
             struct step_inode *child = g_ptr_array_index(at->children, i);
 
-            /* Without a depth it is part of a circle, in a damaged log. */
+            /* Depth 0: part of a cycle, in a damaged log. */
             if (child->depth > 0 && (child->bindings || child->children))
                 g_ptr_array_add(stack, child);
         }
@@ -180,8 +182,8 @@ static int detach_in_recorded(struct restore *r, int dirfd,
     return rc;
 }
 
-/* What a directory that the step created holds: what the step created as well
- * stays in it; what the step moved or linked there does not. */
+/* In a directory that the step created: detach what the step moved or linked
+ * there; what the step created stays in it. */
 struct created {
     struct restore *r;
     GArray *queue;
@@ -208,9 +210,9 @@ static int detach_in_created(struct restore *r, int dirfd, GArray *queue)
     return tree_walk(dirfd, visit_created, restore_relax, &created);
 }
 
-/* A lost directory has in it what it had, and maybe what the step moved or
- * linked there, which goes to its own name. Its bindings do not tell
- * (restore_drop_lost()). */
+/* A lost directory holds its former content, and perhaps entries that the step
+ * moved or linked there, which return to their own names. Its bindings do not
+ * tell them apart (restore_drop_lost()). */
 static int visit_lost(int dirfd, const struct dirent *entry, void *opaque)
 {
     struct created *lost = opaque;
@@ -272,7 +274,7 @@ static int queue_if_dir(int fd, const struct dirent *entry, void *opaque)
     return rc;
 }
 
-/* What a first, interrupted run has put aside but not looked into. */
+/* Queue directories that an interrupted run detached but did not process. */
 static int queue_staged(struct restore *r, GArray *queue)
 {
     return sys_dir_each(r->staging, ".", queue_if_dir, queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_detach - put aside what is not what its binding says (restore.h, 2).
+ * restore_detach - move aside what no binding names (restore.h, 2).
  */
 #ifndef INTERCEPTOR_RESTORE_RESTORE_DETACH_H
 #define INTERCEPTOR_RESTORE_RESTORE_DETACH_H

@@ -18,8 +18,9 @@
 #include "interceptor/restore/restore_base.h"
 #include "interceptor/sys/sys.h"
 
-/* What the step removed is in none of the places that others can look at, but
- * they may have it open. What has another name is known already. */
+/* The watcher cannot see files that the step removed into the log, but another
+ * process may have them open and write. Files that have another name as well
+ * are known already. */
 static int note_kept(int blobs, const struct dirent *entry, void *opaque)
 {
     struct restore *r = opaque;
@@ -92,7 +93,7 @@ static int create_copy(int blobs, uint64_t ino)
     return fd;
 }
 
-/* Copy the file to a new one; fd: O_PATH, to: taken. */
+/* Copy the file to a new one. fd: O_PATH; to: taken. */
 static int copy_content(int fd, off_t size, int to)
 {
     fd_auto int created = to;
@@ -101,7 +102,8 @@ static int copy_content(int fd, off_t size, int to)
 
     if (created < 0)
         return created;
-    if (from == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* it is set later */
+    if (from == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* our file; its mode is
+                                                         * set later */
         from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
     rc = from < 0 ? from : restore_copy_data(from, created, size);
     return rc < 0 ? rc : sys_fsync(created); /* the only copy */

@@ -10,7 +10,7 @@
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_stand_in.h"
 
-/* The uppermost one that is missing. */
+/* Note the topmost missing directory. */
 void restore_note_gone_folder(struct restore *r, struct step_inode *dir)
 {
     for (; dir->home && dir->depth > 0; dir = dir->home) {
@@ -22,12 +22,13 @@ void restore_note_gone_folder(struct restore *r, struct step_inode *dir)
     }
 }
 
-/* Can it come back by way of a binding? 1, 0 or -errno. */
+/* Add what is needed to attach the inode again: 1, 0 if that is impossible, or
+ * -errno. */
 static int revive(struct restore *r, struct step_inode *inode)
 {
     int rc;
 
-    /* What was seen may be gone since. */
+    /* A file that the search found may be gone since. */
     g_clear_pointer(&r->alive, g_hash_table_unref);
     rc = restore_can_find(r, inode);
     if (rc == 0 && restore_is_folder(inode) && !(inode->flags & STEP_META)) {
@@ -51,7 +52,7 @@ int restore_go_without(struct restore *r, int rc)
 
     if (!r->edited_too || !inode || inode == r->step->root)
         return rc;
-    walker_clear(&r->walker); /* it may have folders open that are gone */
+    walker_clear(&r->walker); /* it may hold directories open that are gone */
     if (!r->missed)
         r->missed = g_hash_table_new(NULL, NULL);
     again = !g_hash_table_add(r->missed, inode);

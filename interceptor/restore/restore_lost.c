@@ -20,19 +20,20 @@
 struct finder {
     struct restore *r;
     struct survey *survey;
-    GHashTable *arrivals; /* a set of &ino, in folders that the step made */
+    GHashTable
+        *arrivals; /* set of &ino: entries of directories the step made */
 
-    /* What is in folders that the log has: step_inode -> the uppermost of them,
-     * all borrowed. top: in which the walker goes about, open as fd. */
+    /* Inodes below directories in the log: step_inode -> the topmost of these,
+     * all borrowed. top: the one that the walker is in, open as fd. */
     GHashTable *inside;
     const struct step_inode *top;
     struct walker walker;
     int fd;
 };
 
-/* ---- in the log ---------------------------------------------------------- */
+/* ---- inodes in the log --------------------------------------------------- */
 
-/* Stand in top. 0 or -errno. */
+/* Let the walker start from top. 0 or -errno. */
 static int enter(struct finder *f, const struct step_inode *top)
 {
     if (f->top == top)
@@ -50,7 +51,8 @@ static int enter(struct finder *f, const struct step_inode *top)
     return 0;
 }
 
-/* The uppermost folder in the log that home is in. 1, 0 or -errno. */
+/* Return the topmost directory in the log that contains home. 1, 0 or -errno.
+ */
 static int find_top(const struct finder *f, const struct step_inode *home,
                     const struct step_inode **ret_top)
 {
@@ -66,8 +68,8 @@ static int gone_or(int rc)
     return restore_is_gone(rc) ? 0 : rc;
 }
 
-/* A folder that was put aside has in it what it had; each comes back with it.
- * Asked for folders first. 1, 0 or -errno. */
+/* Return whether the inode is below a directory that was put aside, with which
+ * it comes back. Call for directories before their content. 1, 0 or -errno. */
 static int is_inside(struct finder *f, struct step_inode *inode)
 {
     const struct step_inode *top;
@@ -90,12 +92,12 @@ static int is_inside(struct finder *f, struct step_inode *inode)
     return 1;
 }
 
-/* ---- is it lost? --------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------- */
 
-/* Each says 1, 0 or -errno: what cannot be looked at is neither lost nor there,
- * and the rollback is to be tried again. */
+/* Each returns 1, 0 or -errno: an inode that cannot be examined is neither lost
+ * nor present, and the rollback must be tried again. */
 
-/* Can a name bring it back? */
+/* Return whether attaching a name restores the inode. */
 static int can_attach(const struct finder *f, const struct step_inode *inode)
 {
     return g_hash_table_contains(f->arrivals, &inode->ino)
@@ -103,7 +105,7 @@ static int can_attach(const struct finder *f, const struct step_inode *inode)
                : restore_can_find(f->r, inode);
 }
 
-/* Where the inode comes back from. */
+/* The source of an inode. */
 enum source { NOWHERE, THERE, BY_NAME };
 
 static int find_source(struct finder *f, struct step_inode *inode)
@@ -128,7 +130,8 @@ static int is_lost(struct finder *f, struct step_inode *inode)
     return source < 0 ? source : source == NOWHERE;
 }
 
-/* A file to which a link in the log leads is restored there. */
+/* Return whether a link in the log leads to the file, which is restored there.
+ */
 static int is_linked(struct restore *r, const struct step_inode *inode)
 {
     struct stat st;
@@ -141,8 +144,9 @@ static int is_linked(struct restore *r, const struct step_inode *inode)
                   : st.st_ino == inode->ino && !S_ISDIR(st.st_mode);
 }
 
-/* Are all the folders lost in which it had a name? What is still there stays
- * where it is, then: there is no place for it. */
+/* Return whether all directories in which the inode had a name are lost. If the
+ * inode still exists, it then stays where it is: it has no place to return to.
+ */
 static int has_no_place(struct restore *r, const struct step_inode *inode)
 {
     int linked;
@@ -159,14 +163,14 @@ static int has_no_place(struct restore *r, const struct step_inode *inode)
     return linked < 0 ? linked : !linked;
 }
 
-/* Does the record say anything that would have to be restored? */
+/* Return whether the record contains anything to restore. */
 static bool matters(const struct step_inode *inode)
 {
     return inode->flags & (STEP_META | STEP_DATA) || inode->names ||
            inode->bindings;
 }
 
-/* Or of something below it? */
+/* Return whether the record of the inode, or of one below it, does. */
 static bool is_needed(const struct step_inode *inode)
 {
     return matters(inode) || inode->children;
@@ -178,8 +182,7 @@ static void tell(struct restore *r, const struct step_inode *inode)
     g_autofree char *valid = g_utf8_make_valid(path ? path : "?", -1);
 
     log_warn(LOG_UNDO,
-             "undo: '%s' is not restored: it was removed or replaced from "
-             "outside",
+             "undo: '%s' was removed or replaced from outside; not restored",
              valid);
     if (r->lost)
         g_ptr_array_add(r->lost, g_strdup(path ? path : "?"));
@@ -209,8 +212,8 @@ static void mark_lost(struct restore *r, struct step_inode *inode, bool told)
     inode->flags |= STEP_LOST;
 }
 
-/* Something comes back into a directory that the step did not change: its times
- * are to stay. */
+/* An entry comes back into a directory that the step did not change: the
+ * directory's times must not change. */
 static int keep_times(struct restore *r, struct step_inode *dir, int dirfd)
 {
     struct meta *meta;
@@ -221,8 +224,8 @@ static int keep_times(struct restore *r, struct step_inode *dir, int dirfd)
                : step_record_meta(r->step, dir, meta);
 }
 
-/* A folder whose metadata is not recorded: the step changed only what is in it,
- * and another process has removed it with that. */
+/* The step changed only the directory's content, so its metadata is not
+ * recorded, and another process has removed it. */
 int restore_record_plain_folder(struct restore *r, struct step_inode *dir)
 {
     struct meta *meta;
@@ -236,8 +239,8 @@ int restore_record_plain_folder(struct restore *r, struct step_inode *dir)
     return step_record_meta(r->step, dir, meta);
 }
 
-/* May what is at the inode's home make room for it? A forced rollback keeps
- * what it finds there. 1, 0 or -errno. */
+/* Return whether the inode can return to its home. A forced rollback keeps what
+ * is there now. 1, 0 or -errno. */
 static int can_take_home(const struct finder *f, struct step_inode *inode)
 {
     const struct survey_entry *home = g_hash_table_lookup(f->survey->inodes,
@@ -264,8 +267,8 @@ static int can_take_home(const struct finder *f, struct step_inode *inode)
     return rc < 0 ? rc : 1;
 }
 
-/* What was removed and can be made anew comes back by way of a binding, and so
- * does what was moved into a folder that goes. */
+/* Add a binding for an inode that was removed and can be made anew, and for one
+ * that was moved into a directory that goes. */
 static int revive(const struct finder *f, struct step_inode *inode)
 {
     struct restore *r = f->r;
@@ -273,7 +276,7 @@ static int revive(const struct finder *f, struct step_inode *inode)
 
     if (!inode->home || inode->names || inode->home->flags & STEP_RETIRED)
         return 0;
-    /* A damaged record: it says of that name that something else was there. */
+    /* A damaged record: it says that another inode had that name. */
     if (step_find_binding(r->step, inode->home, inode->home_name))
         return 0;
     rc = can_attach(f, inode);
@@ -290,7 +293,7 @@ static int revive(const struct finder *f, struct step_inode *inode)
                                          inode);
 }
 
-/* It is nowhere, so whatever has its number is another inode. */
+/* The inode is gone, so whatever has its number is another inode. */
 static int disown_dead(const struct finder *f, struct step_inode *inode)
 {
     int rc = g_hash_table_contains(f->arrivals, &inode->ino)
@@ -300,8 +303,9 @@ static int disown_dead(const struct finder *f, struct step_inode *inode)
     return rc == 0 ? restore_disown(f->r, inode) : MIN(rc, 0);
 }
 
-/* step_load() found that the number is another inode's by now. With all of its
- * content it can be made anew, as one that the step itself has removed. */
+/* step_load() found that another inode has the number now. With all of its
+ * content in the log the file can be made anew, as if the step had removed it.
+ */
 static int revive_without_number(const struct finder *f,
                                  struct step_inode *inode)
 {
@@ -331,7 +335,7 @@ static int find_one(struct finder *f, struct step_inode *inode)
         return rc;
     if (inode->flags & STEP_RETIRED || !is_needed(inode))
         return 0;
-    /* step_load() may have found out. */
+    /* step_load() may have found it lost. */
     rc = inode->flags & STEP_LOST ? 1 : has_no_place(r, inode);
     if (rc > 0)
         mark_lost(r, inode, false);
@@ -359,7 +363,7 @@ static int find_all(struct finder *f)
 
     for (guint i = 0; rc == 0 && i < inodes->len; i++) {
         rc = find_one(f, g_ptr_array_index(inodes, i));
-        if (rc == -EACCES) { /* the others may be lost all the same */
+        if (rc == -EACCES) { /* the other inodes may be lost nevertheless */
             closed = rc;
             rc = 0;
         }
@@ -399,9 +403,10 @@ int restore_find_lost(struct restore *r)
     return rc < 0 ? rc : find_with(r, survey);
 }
 
-/* ---- doing without it ---------------------------------------------------- */
+/* ---- recording ----------------------------------------------------------- */
 
-/* The records of what is lost say the rest. 1: more is lost; 0 or -errno. */
+/* Find inodes that are lost because others are. 1: more are lost; 0; or -errno.
+ */
 static int spread(struct restore *r, GPtrArray *inodes)
 {
     int any = 0;
@@ -466,7 +471,8 @@ int restore_drop_lost(struct restore *r)
 
         remove_lost(inode->bindings);
         remove_lost(inode->names);
-        if (inode->flags & STEP_LOST) /* content: see restore_content.h */
+        if (inode->flags &
+            STEP_LOST) /* for the content see restore_content.h */
             inode->flags &= ~(unsigned)STEP_META;
     }
     g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);

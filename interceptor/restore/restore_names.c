@@ -36,8 +36,8 @@ void restore_relax(int dirfd)
         sys_chmod_fd(dirfd, (st.st_mode & 07777) | 0700);
 }
 
-/* Killed before the mode is put back, the rollback that goes on is to know it.
- * What the step created needs none. */
+/* Record the mode, so that a rollback that continues after a kill can restore
+ * it. What the step created needs no record. */
 static int record_mode(struct restore *r, int fd, const struct stat *st)
 {
     struct step_inode *inode = step_find_inode(r->step, st->st_ino);
@@ -52,8 +52,8 @@ static int record_mode(struct restore *r, int fd, const struct stat *st)
     return rc < 0 ? rc : step_record_meta(r->step, inode, meta);
 }
 
-/* Moving a directory changes its "..", which needs the right to write it. A
- * directory that is not ours to lose has its mode put back at once. */
+/* Moving a directory changes its "..", for which it must be writable. A
+ * directory that stays gets its mode back at once. */
 int restore_rename(struct restore *r, int dirfd, const char *name, int to,
                    const char *to_name)
 {
@@ -112,12 +112,25 @@ void restore_walker_init(struct walker *walker, int dirfd,
     walker_init(walker, &ops, dirfd, dir);
 }
 
+void restore_walker_init_plain(struct walker *walker, int dirfd,
+                               const struct step_inode *dir)
+{
+    static const struct walker_ops ops = {
+        .parent = home_of,
+        .name = home_name_of,
+        .depth = depth_of,
+        .is = is_now,
+    };
+
+    walker_init(walker, &ops, dirfd, dir);
+}
+
 int restore_open_dir(struct restore *r, const struct step_inode *dir)
 {
     int fd;
 
     if (dir != r->step->root && dir->depth == 0)
-        return -ESTALE; /* a damaged log: no way leads there */
+        return -ESTALE; /* damaged log: no path to it */
     fd = walker_go(&r->walker, dir);
     if (fd < 0)
         return fd;

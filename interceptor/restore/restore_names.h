@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_names - how a restore names, opens and moves what it restores.
+ * restore_names - name, open and move what a restore handles.
  */
 #ifndef INTERCEPTOR_RESTORE_RESTORE_NAMES_H
 #define INTERCEPTOR_RESTORE_RESTORE_NAMES_H
@@ -10,30 +10,36 @@
 #include "interceptor/restore/restore_base.h"
 #include "interceptor/sys/walker.h"
 
-/* Open, O_PATH, the directory at the place it had before the step. An fd or
- * -errno. */
+/* Open, O_PATH, the directory at its place before the step. An fd or -errno. */
 int restore_open_dir(struct restore *r, const struct step_inode *dir);
 
-/* A walker over homes (after step_sort()), whose top is dir, open as dirfd. */
+/* Walk over homes (after step_sort()), starting at dir, which is open as dirfd.
+ */
 void restore_walker_init(struct walker *walker, int dirfd,
                          const struct step_inode *dir);
 
-/* Is that the error of something that is not there? All others may pass. */
+/* The same, but without relaxing modes: for after the restore, when they are
+ * final. */
+void restore_walker_init_plain(struct walker *walker, int dirfd,
+                               const struct step_inode *dir);
+
+/* Return whether the error means that the object is missing. All others may be
+ * temporary. */
 bool restore_is_gone(int rc);
 
-/* The name in staging of an inode that was detached. */
+/* The name in staging of a detached inode. */
 struct staged_name {
     char text[24];
 };
 struct staged_name restore_staged_name(uint64_t ino);
 
-/* Move a name, which must not be taken there, also where only the modes of
- * what we own are in the way. */
+/* Rename to a name that must not exist. Modes of directories of our own that
+ * prevent it are relaxed. */
 int restore_rename(struct restore *r, int dirfd, const char *name, int to,
                    const char *to_name);
 
-/* Make a directory that we own writable for ourselves; its recorded metadata
- * is set at the end. */
+/* Make a directory of our own writable for ourselves; its recorded metadata is
+ * set at the end. */
 void restore_relax(int dirfd);
 
 #endif

@@ -18,7 +18,7 @@
 /* A file whose content was kept. */
 struct preimage {
     struct step_inode *inode;
-    GArray *spans; /* what the pack has of it (spans.h); or NULL */
+    GArray *spans; /* the ranges in the pack (spans.h); or NULL */
 };
 
 struct preimages {
@@ -57,7 +57,7 @@ static int check_entry(const struct pack_entry *entry, void *opaque)
     struct preimages *p = opaque;
     struct preimage *file = g_hash_table_lookup(p->files, &entry->number);
 
-    /* Kept, but the record failed, and so did the change: nobody's. */
+    /* Neither the record nor the change followed: the content is unused. */
     if (!file)
         return 0;
     if (entry->offset + entry->length > file->inode->data_size)
@@ -66,7 +66,8 @@ static int check_entry(const struct pack_entry *entry, void *opaque)
     return 0;
 }
 
-/* What the log has all of can be made anew (restore_can_find()). */
+/* A file of which the log has all content can be made anew
+ * (restore_can_find()). */
 static void mark_whole(struct preimages *p)
 {
     GHashTableIter iter;
@@ -92,7 +93,7 @@ int restore_open_clone(const struct restore *r, const struct step_inode *inode)
 
     if (rc < 0)
         return rc == -ELOOP ? -EBADMSG : rc;
-    /* It may have been longer by then: appending is free. */
+    /* Longer is possible: appending needs no capture. */
     if (!S_ISREG(st.st_mode) || st.st_size < inode->data_size)
         return -EBADMSG;
     return fd_steal(&fd);
@@ -138,7 +139,7 @@ gboolean restore_check_preimages(struct restore *r, GError **error)
     if (rc == 0)
         return TRUE;
     what = r->trouble->len > 0 ? r->trouble->str
-                               : "the content that the undo log has kept";
+                               : "content kept in the undo log";
     if ((rc == -ENOENT || rc == -EBADMSG) && r->damaged_too) {
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT

@@ -26,7 +26,7 @@ static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
     int rc = restore_rename(r, r->staging, staged, keep, name.text);
     struct stat st;
 
-    /* A link of it is there already. */
+    /* Another link of the inode is there already. */
     if (rc == -EEXIST && sys_stat_name(keep, name.text, &st) == 0 &&
         st.st_ino == ino && !S_ISDIR(st.st_mode))
         return sys_unlinkat(r->staging, staged, 0);
@@ -36,15 +36,17 @@ static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
 static int keep_one(struct restore *r, const char *staged, uint64_t ino,
                     int keep)
 {
-    /* A folder from which everything was removed as the step's own. */
+    /* Remove a directory whose whole content was the step's and has been
+     * removed. */
     if (r->foreign_since > 0 && r->foreign_since < INT64_MAX &&
         sys_unlinkat(r->staging, staged, AT_REMOVEDIR) == 0)
         return 0;
     return keep_inode(r, staged, ino, keep);
 }
 
-/* Was it there before the step, by its number, and has it got no place? It may
- * be another process's that has the number by now. 1, 0 or -errno. */
+/* Return whether the inode existed before the step, by its number, and has no
+ * place now. An inode of another process may have that number. 1, 0 or -errno.
+ */
 static int is_homeless(struct restore *r, const char *staged,
                        const struct step_inode *inode)
 {
@@ -58,12 +60,13 @@ static int is_homeless(struct restore *r, const char *staged,
     return inode->flags & STEP_LOST || S_ISDIR(st.st_mode) || st.st_nlink == 1;
 }
 
-/* ---- where the log cannot take names ------------------------------------- */
+/* ---- a log that cannot take names ---------------------------------------- */
 
-/* Copies of a folder's files, at the names that they have in it. */
+/* Copies the files of a directory, under their names in it. */
 struct saver {
     struct restore *r;
-    GHashTable *copies; /* &ino of a folder -> its copy, a path below blobs/ */
+    GHashTable
+        *copies; /* &ino of a directory -> path of its copy below blobs/ */
 };
 
 static int note_copy(struct saver *s, uint64_t ino, const char *path)
@@ -85,7 +88,7 @@ static int begin_copy(struct saver *s, uint64_t ino)
     return rc;
 }
 
-/* One that is too deep for a path begins a copy of its own. */
+/* A directory that is too deep for a path starts a separate copy. */
 static int save_folder(struct saver *s, const char *above, const char *name,
                        uint64_t ino)
 {
@@ -141,7 +144,7 @@ static void tell_saved(struct restore *r, const struct step_inode *inode)
                                                 path ? path : "?", inode->ino));
 }
 
-/* The content of all files. */
+/* Save the content of all files. */
 static int save_homeless(struct restore *r, const char *staged,
                          const struct step_inode *inode)
 {
@@ -159,7 +162,7 @@ static int save_homeless(struct restore *r, const char *staged,
 
 /* ---- closing ------------------------------------------------------------- */
 
-/* What is left in staging was created by the step, or is a link too many, or is
+/* What is left in staging was created by the step, is a surplus link, or is
  * lost. */
 static int keep_staged(int staging, const struct dirent *entry, void *opaque)
 {
@@ -174,14 +177,13 @@ static int keep_staged(int staging, const struct dirent *entry, void *opaque)
     rc = is_homeless(r, entry->d_name, inode);
     if (rc <= 0)
         return rc;
-    /* It stays in the step's own log, where nobody removes it. */
+    /* In the step's own log it is safe from removal. */
     return restore_log_takes_names(r)
                ? keep_one(r, entry->d_name, ino, r->blobs)
                : save_homeless(r, entry->d_name, inode);
 }
 
-/* All names are back. What is left goes before content is put back, which may
- * need its room. */
+/* Content is restored after this, and may need the space. */
 int restore_close_staging(struct restore *r)
 {
     int rc = 0;

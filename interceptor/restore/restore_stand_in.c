@@ -20,8 +20,7 @@ bool restore_is_folder(const struct step_inode *inode)
                                     : inode->bindings || inode->children;
 }
 
-/* The inode gets a number that nothing has: its own may be, or become, another
- * inode's. */
+/* The inode's own number may be, or become, another inode's. */
 int restore_disown(struct restore *r, struct step_inode *inode)
 {
     return inode->stand_in || !inode->ino
@@ -30,13 +29,12 @@ int restore_disown(struct restore *r, struct step_inode *inode)
                                       (uint64_t)INT64_MAX - inode->recorded);
 }
 
-/* ---- numbers that were used again -----------------------------------------
- */
+/* ---- reused numbers ------------------------------------------------------ */
 
-/* The file system gives the number of a removed inode to the next that is made.
- * What has it now is another inode if it is of another type, or was made after
- * the step had ended with this one there (of one that did not end: had met this
- * one), or undo had made this one anew: ctime is of the same clock. */
+/* The file system reuses the number of a removed inode. The number's present
+ * owner is another inode if its type differs, or if it was made after the step
+ * ended with the recorded one in place (or met it, if the step did not end), or
+ * after undo made that one anew. ctime and btime have the same clock. */
 static bool is_reused(const struct step_inode *inode,
                       const struct post_state *post,
                       const struct survey_entry *entry, int dirfd)
@@ -67,7 +65,7 @@ static GHashTable *index_posts(const struct step *step)
     return posts;
 }
 
-/* Inodes whose number another has, by the survey: borrowed. */
+/* Return the inodes whose number another inode has, by the survey: borrowed. */
 static GPtrArray *find_reused(struct restore *r, const struct survey *survey)
 {
     g_autoptr(GHashTable) posts = index_posts(r->step);
@@ -104,7 +102,7 @@ static GPtrArray *find_reused(struct restore *r, const struct survey *survey)
     return reused;
 }
 
-/* They get a number that nothing has. */
+/* Give them unused numbers. */
 static int disown_reused(struct restore *r, struct survey **survey)
 {
     g_autoptr(GPtrArray) reused = find_reused(r, *survey);
@@ -121,7 +119,7 @@ static int disown_reused(struct restore *r, struct survey **survey)
     return survey_make(r->step, r->root, false, survey);
 }
 
-/* ---- folders in the place of others -------------------------------------- */
+/* ---- stand-ins for directories ------------------------------------------- */
 
 static bool has_arrived(const struct survey *survey, uint64_t ino)
 {
@@ -135,8 +133,8 @@ static bool has_arrived(const struct survey *survey, uint64_t ino)
     return false;
 }
 
-/* A folder has this number. Is it free for a stand-in, or made so? A file of
- * the step's that had it is gone. 1, 0 or -errno. */
+/* Return whether the number, which a directory has, is free for a stand-in, or
+ * could be freed: a file of the step that had it is gone. 1, 0 or -errno. */
 static int take_number(struct restore *r, const struct survey *survey,
                        uint64_t ino)
 {
@@ -152,9 +150,9 @@ static int take_number(struct restore *r, const struct survey *survey,
     return rc < 0 ? rc : step_find_inode(r->step, ino) == NULL;
 }
 
-/* The folder that the step knew is gone, and another process has made one of
- * that name: then that is the place for what the step changed in it. 1 if so, 0
- * if not, or -errno. */
+/* If the directory that the step knew is gone and another process has made one
+ * with that name, use that one for what the step changed in it. 1 if so, 0 if
+ * not, or -errno. */
 static int adopt(struct restore *r, const struct survey *survey,
                  struct step_inode *inode)
 {
@@ -188,7 +186,7 @@ static int adopt(struct restore *r, const struct survey *survey,
     return rc < 0 ? rc : 1;
 }
 
-/* Those in one folder after the other, each time with a look at the tree. */
+/* Repeat for what is in the directories found, each time with a new survey. */
 static int adopt_folders(struct restore *r, struct survey **survey)
 {
     int adopted;

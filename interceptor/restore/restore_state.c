@@ -21,7 +21,7 @@ void restore_note_trouble(struct restore *r, const struct step_inode *inode)
     g_string_assign(r->trouble, path ? path : "a file without a name");
 }
 
-/* Is it that inode? fd (taken): O_PATH, or an error. */
+/* Return fd if it is that inode. fd (taken): O_PATH, or an error. */
 static int check_inode(const struct step_inode *inode, int fd)
 {
     fd_auto int opened = fd;
@@ -35,7 +35,7 @@ static int check_inode(const struct step_inode *inode, int fd)
     return fd_steal(&opened);
 }
 
-/* An O_PATH fd of the inode, if that is at this name; -ESTALE if not. */
+/* Open, O_PATH, the inode at this name; -ESTALE if another is there. */
 static int open_at(struct restore *r, const struct step_inode *inode,
                    const struct step_inode *in, const char *name)
 {
@@ -50,8 +50,7 @@ static int open_at(struct restore *r, const struct step_inode *inode,
     return check_inode(inode, fd);
 }
 
-/* The same at its home, at another name that it has got back, or where the log
- * keeps it. */
+/* Try its home, then its other restored names, then the log. */
 int restore_open_inode(struct restore *r, const struct step_inode *inode)
 {
     int fd = -ESTALE, error = -ESTALE;
@@ -72,7 +71,7 @@ int restore_open_inode(struct restore *r, const struct step_inode *inode)
     fd = check_inode(inode,
                      sys_openat(r->blobs, step_inode_blob(inode->ino).text,
                                 O_PATH | O_NOFOLLOW, 0));
-    /* What cannot be looked at may be it. */
+    /* A place that cannot be examined may have it. */
     return fd == -ESTALE ? error : fd;
 }
 
@@ -97,8 +96,8 @@ static GPtrArray *find_targets(struct restore *r, unsigned flag)
     return targets;
 }
 
-/* Files first, then directories, each after what is below it: setting what is
- * in a directory may need its rights, which may be about to be taken away. */
+/* Files first, then directories, each after what is below it: setting an
+ * entry's metadata may need rights that its directory is about to lose. */
 static int compare_targets(gconstpointer a, gconstpointer b)
 {
     const struct step_inode *x = *(struct step_inode *const *)a;
@@ -110,8 +109,8 @@ static int compare_targets(gconstpointer a, gconstpointer b)
     return x->order > y->order ? -1 : x->order < y->order;
 }
 
-/* In a folder that several users share one may write another's file but not
- * set its times. That is no reason to leave everything else undone. */
+/* In a directory that several users share, a user may write another user's file
+ * but not set its times. The rest of the rollback must not fail for that. */
 static bool is_of_another(int fd)
 {
     struct stat st;
@@ -138,8 +137,8 @@ int restore_metadata(struct restore *r)
             restore_note_trouble(r, inode);
         if (rc == -EPERM && is_of_another(fd)) {
             log_warn(LOG_UNDO,
-                     "undo: '%s' belongs to another user: its times and "
-                     "attributes cannot all be put back",
+                     "undo: '%s' belongs to another user; its times and "
+                     "attributes were not all restored",
                      r->trouble->str);
             rc = 0;
         }

@@ -13,10 +13,10 @@
 #include "interceptor/report/survey.h"
 #include "interceptor/sys/sys.h"
 
-/* Looks for something that may not be changed. */
+/* A search for an immutable file. */
 struct search {
     struct walker walker;
-    char *path; /* the first of it, in the order of strcmp() */
+    char *path; /* the first one in the order of strcmp() */
 };
 
 static bool is_fixed(struct search *s, const struct survey_entry *entry)
@@ -91,27 +91,27 @@ void stuck_explain(struct step *step, int root, int rc, GError **error)
         path = find_fixed(step, root);
         if (!path)
             return;
-        text = g_strdup_printf("'%s' has become append-only or immutable: take "
-                               "that off (chattr -a -i) and try again",
+        text = g_strdup_printf("'%s' has become append-only or immutable; run "
+                               "`chattr -a -i` on it and try again",
                                *path ? path : ".");
         add(error, text);
         return;
     case -EROFS:
-        add(error, "make the filesystem writable and try again");
+        add(error, "make the file system writable and try again");
         return;
     case -ETXTBSY:
-        add(error, "it is running as a program: end that and try again");
+        add(error, "the file is running as a program; stop it and try again");
         return;
     case -EAGAIN:
-        add(error, "it is leased (fcntl(2), F_SETLEASE): try again");
+        add(error, "the file is leased (fcntl(2), F_SETLEASE); try again");
         return;
     case -EMLINK:
-        add(error, "a file has as many names as it can have: remove one that "
-                   "is new and try again");
+        add(error, "a file has the maximum number of links; remove a new one "
+                   "and try again");
         return;
     case -ENOSPC:
     case -EDQUOT:
-        add(error, "make room on the disk and try again");
+        add(error, "free some disk space and try again");
         return;
     default:
         return;

@@ -274,7 +274,7 @@ def replaceable_files_are_told(place):
 
 
 def without_root(place):
-    """The words before a command that run it as an ordinary user who may mount,
+    """The prefix to run a command as an ordinary user with the right to mount,
     with a hostile environment."""
     daemon, libraries = without_script("stepback-virtiofsd")
     env = hostile(place, LD_PRELOAD=None, **libraries)

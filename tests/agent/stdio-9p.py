@@ -52,7 +52,7 @@ def folders_are_served_over_9p(place):
 
 
 def lose_for_good(agent):
-    """Break the connection of the folder until nobody mends it any more."""
+    """Break the folder's connection until it is no longer repaired."""
     for _ in range(16):
         wanted = len(mounts(agent)[1]) + 1
         if agent.ask("agent.execute",
@@ -89,7 +89,7 @@ def a_lost_9p_mount_is_made_anew(place):
 
 @test
 def a_lost_folder_of_any_name_is_told(place):
-    """a folder whose name is not UTF-8: its warning and its error are told"""
+    """a folder name that is not UTF-8: its warning and error are reported"""
     folder = os.fsencode(place.root) + b"/\xff"
     os.mkdir(folder)
     os.symlink(folder, place.root + "/link")

@@ -490,7 +490,7 @@ def an_unread_frontend_stops_nothing(place):
     agent.send("agent.execute", command="flood 1500")  # 48 MiB
     history = place.root + "/.stepback/share/history.jsonl"
     log = place.root + "/.stepback/share/wal/in_progress"
-    # The step ends although nobody reads.
+    # The step ends although its output is not read.
     assert eventually(lambda: os.path.exists(log), 20), "no step was opened"
     assert eventually(lambda: not os.path.exists(log), 60), history
     agent.read()

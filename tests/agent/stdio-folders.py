@@ -271,7 +271,7 @@ def one_folder_goes_back_alone(place):
 
 
 def notified(agent):
-    """What the guest was told of steps that were taken back."""
+    """Return the messages to the guest about steps that were undone."""
     agent.ask("agent.execute", command="notified")
     return json.loads([m for m in agent.seen if m["type"] ==
                        "event.terminal_output"][-1]["payload"]["data"])
@@ -279,7 +279,7 @@ def notified(agent):
 
 @test
 def others_are_told_of(place):
-    """another process's undo, redo and discard beside a session are told"""
+    """undo, redo and discard by another process are reported to the session"""
     agent = open_session(place, "a", "b")
     a, b = place.root + "/a", place.root + "/b"
 
@@ -309,7 +309,7 @@ def others_are_told_of(place):
     equal((moved["operation"], [s["step_id"] for s in moved["steps"]]),
           ("redo", [first]))
     equal(redoable(agent), (2, {"a": 2, "b": 0}))
-    # The own ones are told once, and all in one.
+    # The session's own undos are reported once, and all together.
     mark = len(agent.seen)
     agent.ask("undo.redo", steps=2)
     agent.ask("undo.rollback", steps=2)
@@ -360,7 +360,7 @@ def a_frontend_that_does_not_read(place):
     equal([m.get("truncated", False) for m in moved],
           [False] * (len(moved) - 1) + [True])
     equal([s["step_id"] for s in steps], [1])
-    # From then on it is told as ever.
+    # From then on it is reported as usual.
     equal(call(place, "undo", "-C", place.share)[0], 0)
     equal(len(agent.event("event.history_changed")["steps"]), 1)
     equal(agent.close(), 0)
@@ -368,7 +368,7 @@ def a_frontend_that_does_not_read(place):
 
 @test
 def all_go_back_or_none(place):
-    """EB-02, EB-03: somebody's edit in one folder keeps all as they are"""
+    """EB-02, EB-03: an outside edit in one folder stops the undo in all"""
     agent = open_session(place, "a", "b")
     a, b = place.root + "/a", place.root + "/b"
     before = snapshot(a, b)
@@ -412,7 +412,7 @@ def what_comes_in_between_is_seen(place):
 
 @test
 def a_writer_does_not_split_an_undo(place):
-    """undo over folders, while somebody in the guest writes without end"""
+    """undo over folders succeeds while a guest process writes without end"""
     agent = open_session(place, "a", "b")
     a, b = place.root + "/a", place.root + "/b"
     done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f; (for i in $(seq 1000);"
@@ -438,7 +438,7 @@ def a_writer_does_not_split_an_undo(place):
 
 @test
 def the_example_of_a_frontend(place):
-    """contrib/examples/frontend.py: a command is kept, taken back, or denied"""
+    """contrib/examples/frontend.py: a command is kept, undone, or denied"""
     place.mounting()
     two = place.root + "/two"
     os.mkdir(two)

@@ -131,7 +131,7 @@ def counters_are_told(place):
 
 
 def unread_log(place, program, reader, writer):
-    """What a program says while nobody reads its log: exit status, log."""
+    """Run a program whose log is not read: return exit status and log."""
     process = subprocess.Popen(
         [*program, "--log-level=trace"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=writer, env=place.environment())
@@ -158,7 +158,7 @@ def unread_log(place, program, reader, writer):
 
 @test
 def an_unread_log_stops_nothing(place):
-    """who does not read stderr gets answers all the same, and the end"""
+    """a frontend that does not read stderr gets replies and a clean end"""
     for program in ([PROGRAM, "agent"], [PROGRAM, "mcp", "-C", place.share]):
         reader, writer = os.pipe()
         status, lines = unread_log(place, program, reader, writer)

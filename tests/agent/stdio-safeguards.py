@@ -91,7 +91,7 @@ def allowed_goes_on(place):
 
 @test
 def denied_is_taken_back(place):
-    """SG-03: denied: the processes end and what they did is taken back"""
+    """SG-03: after a denial the processes end and their changes are undone"""
     agent = guarded(place, delete_threshold=3)
     before = snapshot(place.share)
     marker = place.root + "/ran-on"
@@ -203,7 +203,7 @@ def held_changes_are_bounded(place):
 
 @test
 def a_denial_counts_everywhere(place):
-    """denied in one folder, the step is taken back in all"""
+    """a denial in one folder undoes the step in all"""
     agent = guarded(place, "a", "b", "c", delete_threshold=3)
     paths = [place.root + "/" + name for name in "abc"]
     before = snapshot(*paths)
@@ -259,7 +259,7 @@ def two_folders_ask_at_once(place):
 
 @test
 def silence_denies_both(place):
-    """two decisions, one allowed and one not answered: all is taken back"""
+    """one decision allowed and one unanswered: the whole step is undone"""
     agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=5)
     paths = [place.root + "/a", place.root + "/b"]
     before = snapshot(*paths)
@@ -430,7 +430,7 @@ def both_asked(agent, paths):
 
 @test
 def cancelled_is_denied(place):
-    """who cancels a command, or ends the session, denies what is pending"""
+    """cancelling a command, or ending the session, denies what is pending"""
     agent = guarded(place, delete_threshold=2)
     before = snapshot(place.share)
     id = agent.send("agent.execute", command="sh rm f*")

@@ -60,7 +60,7 @@ def a_persistent_disk_stays(place):
     equal(disks(place), [disk])
     agent.start(vm_mode="persistent")
     equal(os.stat(disk).st_ino, made)
-    # Who comes second is told so.
+    # The second session gets an error.
     other = Agent(place)
     equal(other.start(vm_mode="persistent", working_directories=[
         {"path": place.share, "undo_dir": place.root + "/log"}])["error"]
@@ -271,7 +271,7 @@ def misspelt_fields_are_refused(place):
 
 @test
 def wrong_values_are_refused_before_the_start(place):
-    """nobody waits for a machine to hear that a number is none"""
+    """an invalid number is reported without waiting for a machine"""
     agent = Agent(place)
     for field, given in (
             ("delete_threshold", {"safeguard": {"delete_threshold": "3"}}),

@@ -92,7 +92,7 @@ late_writes_belong_to_the_step.alone = True
 
 @test
 def a_step_is_named(place):
-    """undo by a step's id: what came later goes with it, whoever asks"""
+    """undo by a step's id undoes later steps too, for every client"""
     agent = open_session(place)
     client = connect(events(agent, "event.ready")[0]["mcp_socket"])
     before = snapshot(place.share)
@@ -205,7 +205,7 @@ others_writes_do_not_hold_a_step.alone = True
 
 @test
 def cancelled_steps_can_be_undone(place):
-    """CC-07: a cancelled command's step is closed, and can be taken back"""
+    """CC-07: a cancelled command's step is closed, and can be undone"""
     agent = open_session(place)
     before = snapshot(place.share)
     id = agent.send("agent.execute", command="sh echo x > f; sleep 100")
@@ -279,7 +279,7 @@ def the_nearest_barrier_counts(place):
 
 
 @test
-def edits_nobody_saw_are_found(place):
+def unseen_edits_are_found(place):
     """EB-07: what no watcher told of is found when it matters"""
     agent = open_session(place)
     done(agent, "echo x > f")
@@ -498,7 +498,7 @@ def another_version_is_told(place):
 
 @test
 def limits_are_kept_and_told(place):
-    """undo.configure: a step over its limit is told of, and cannot be undone"""
+    """undo.configure: a step over its limit is reported, not undoable"""
     agent = open_session(place, undo={"max_single_step_size_bytes": 65536})
     write(place.share + "/big", "x" * (1 << 20))
     time.sleep(0.3)
@@ -537,7 +537,7 @@ REWRITE = "; ".join("cp %sf %slock; mv %slock %sf" % ((p,) * 4)
 
 @test
 def a_step_without_effect_is_not_undone_alone(place):
-    """undo takes back the step that changed something, in one and two folders"""
+    """undo skips unchanged steps, in one and two folders"""
     for labels in ((), ("a", "b")):
         agent = open_session(place, *labels)
         folders = [place.root + "/" + label for label in labels] or \

@@ -60,7 +60,7 @@ def diff(place):
     for number, copy in enumerate(copies, 1):
         status, patch, err = call(place, "diff", str(number), "-C", share)
         equal((status, err), (0, ""))
-        if number < len(copies): # of two names of a file one is told
+        if number < len(copies): # one of a file's two names is listed
             subprocess.run(["git", "apply", "-R", "--whitespace=nowarn"],
                            cwd=copy, input=patch, check=True)
             equal(tree(copy), trees[number - 1])

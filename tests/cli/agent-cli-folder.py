@@ -91,7 +91,7 @@ def log_of_another_folder(place):
 
 @test
 def other_folder_stays(place):
-    """what is a folder's is neither taken back nor brought back in another"""
+    """a folder's steps are neither undone nor redone in another folder"""
     log = place.root + "/.stepback/share"
     other = place.root + "/other"
     os.mkdir(other)
@@ -144,7 +144,7 @@ def other_folder_stays(place):
 
 @test
 def recovery_elsewhere(place):
-    """what a kill interrupted is not taken back in a folder that is made anew"""
+    """an interrupted step is not rolled back in a folder that is made anew"""
     # Where the time of a folder's birth says nothing.
     with overlay(place) as over:
         place.share = over + "/share"
@@ -199,7 +199,7 @@ def through_the_mount(place):
 
 @test
 def overlay_made_anew(place):
-    """where a folder's birth may move, a later one than its step's end is told"""
+    """if birth times can change, one later than the step's end is reported"""
     with overlay(place, ["share/old"]) as over:
         place.share = over + "/share"
         words = ("-C", place.share, "--undo-dir",

@@ -119,7 +119,7 @@ def check_more(place):
 
 @test
 def without_daemon(place):
-    """nobody owns the log: the command restores the paths itself"""
+    """without a server the command restores the paths itself"""
     fill(place)
     daemon = Daemon(place)
     try:

@@ -79,7 +79,7 @@ def no_folder(place):
 
 @test
 def closed_log(place):
-    """a log that may not be read is told as such, and not as one to make"""
+    """an unreadable log is reported as such, not as a missing one"""
     daemon = Daemon(place)
     try:
         daemon.step(1, "echo a > a")
@@ -98,7 +98,7 @@ def closed_log(place):
 
 @test
 def open_steps(place):
-    """history does not say "nothing" of what undo would take back"""
+    """history does not say "nothing" of a step that undo would undo"""
     daemon = Daemon(place)
     try:
         with open(daemon.seen + "/ambient", "w"):
@@ -125,7 +125,7 @@ def open_steps(place):
 
 @test
 def killed_outside_a_step(place):
-    """a kill while something was changed outside of commands: it is told"""
+    """changes outside commands before a kill are reported"""
     daemon = Daemon(place)
     try:
         with open(daemon.seen + "/ambient", "w"):
@@ -149,7 +149,7 @@ def killed_outside_a_step(place):
 
 @test
 def undo_with_and_without_daemon(place):
-    """history and undo are the same, whoever owns the log"""
+    """history and undo work alike with and without a server"""
     with open(place.share + "/old", "w") as file:
         file.write("old")
     daemon = Daemon(place)
@@ -184,7 +184,7 @@ def undo_with_and_without_daemon(place):
 
 @test
 def changes_from_outside(place):
-    """undo stops at what somebody else has changed, and says so"""
+    """undo stops at an outside edit, and says so"""
     with open(place.share + "/old", "w") as file:
         file.write("old")
     daemon = Daemon(place)
@@ -290,7 +290,7 @@ def undo_means_the_newest_command(place):
         equal(call(place, "redo", "2", "-C", place.share)[0], 0)
         status, out, err = call(place, "undo", "--ambient", "-C", place.share)
         equal((status, sorted(os.listdir(place.share))), (0, ["one", "two"]))
-        # Nothing came after the command: nobody is asked.
+        # Nothing followed the command: there is no question.
         out = answer_on_terminal(place, b"", "undo", "-C", place.share)
         equal(out.count("undone:"), 1)
         equal(os.listdir(place.share), ["one"])
@@ -350,7 +350,7 @@ def killed_after_a_command(place):
 
 @test
 def a_step_without_effect(place):
-    """git status rewrites its index: undo takes back what was changed before"""
+    """git status only rewrites its index: undo undoes the step before"""
     daemon = Daemon(place)
     try:
         daemon.step(1, "echo 1 > index")
@@ -406,7 +406,7 @@ def half_way(place):
 
 @test
 def edits_beside_the_step(place):
-    """an edit that touches nothing of the step is told, and undo goes on"""
+    """an edit beside the step is reported, and undo goes on"""
     os.mkdir(place.share + "/.git")
     daemon = Daemon(place)
     try:
@@ -496,7 +496,7 @@ def step_over_the_limit(place):
     equal((status, json.loads(out)["discarded_steps"], err), (0, 2, ""))
     equal(call(place, "history", "-C", place.share)[1],
           b"There is nothing to undo.\n")
-    # Who has forgotten to name the log sees which one was asked.
+    # The message names the log that was used by default.
     for command in ("undo", "redo"):
         status, out, err = call(place, command, "-C", place.share)
         equal((status, out), (1, b""))
@@ -520,7 +520,7 @@ def discard_open_ambient(place):
 
 @test
 def discard_unfinished(place):
-    """with no daemon, --discard gives up a step that cannot be taken back"""
+    """with no daemon, --discard gives up a step that cannot be rolled back"""
     log = place.root + "/.stepback/share"
     daemon = Daemon(place)
     try:
@@ -545,7 +545,7 @@ def discard_unfinished(place):
 
 @test
 def discard_changes_nothing(place):
-    """--discard takes back no step that did not end, and a no keeps it"""
+    """--discard does not roll back an unfinished step, and "no" keeps it"""
     interrupted(place)
     master, slave = os.openpty()
     process = subprocess.Popen(
@@ -577,7 +577,7 @@ def discard_changes_nothing(place):
 
 @test
 def looking_forgets_nothing(place):
-    """who looks or undoes does not apply limits that the server did not have"""
+    """history and undo do not apply limits that the server did not have"""
     daemon = Daemon(place, "--undo-max-steps=500")
     try:
         for i in range(1, 104):
@@ -592,7 +592,7 @@ def looking_forgets_nothing(place):
 
 @test
 def recovery_is_told(place):
-    """a step that a crash interrupted is taken back, and that is said"""
+    """a step that a crash interrupted is rolled back, and that is reported"""
     daemon = Daemon(place)
     try:
         daemon.ask("step.open", step_id=1, type="command", command="break it")
@@ -667,7 +667,7 @@ def looking_recovers_nothing(place):
 
 @test
 def undo_counts_the_interrupted(place):
-    """a step that opening the log has taken back is the first that undo undoes"""
+    """a step rolled back at the start counts as the first that undo undoes"""
     interrupted(place)
     status, out, err = call(place, "undo", "-C", place.share)
     equal(status, 0)
@@ -690,7 +690,7 @@ def undo_of_the_interrupted_and_more(place):
 
 @test
 def undo_of_too_many_interrupted(place):
-    """more than there are: the interrupted one is taken back, and that is all"""
+    """more steps than exist: only the interrupted one is rolled back"""
     interrupted(place)
     status, out, err = call(place, "undo", "9", "-C", place.share)
     equal(status, 1)

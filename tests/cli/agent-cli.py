@@ -216,7 +216,7 @@ def ignored_signals_stay_ignored(place):
 
 @test
 def streams_are_given_back(place):
-    """who reads and writes after agent and mcp finds streams that wait"""
+    """agent and mcp leave inherited streams in blocking mode"""
     for words in (("agent",), ("mcp", "-C", place.share, "--accel=tcg")):
         theirs, ours = os.pipe()
         back, away = os.pipe()
@@ -454,7 +454,7 @@ def refused_logs(place):
 
 @test
 def mount_of_the_dead(place):
-    """a mount whose daemon was killed is told with what ends it"""
+    """a mount whose daemon was killed is reported with the command to end it"""
     daemon = Daemon(place)
     try:
         daemon.process.kill()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crc32c-test - the checksum of log records, by both of its ways.
+ * crc32c-test - the checksum of log records, in both implementations.
  */
 #include <glib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json-member-test - one member of an object that goes by in pieces.
+ * json-member-test - find one member of an object that arrives in pieces.
  */
 #include <glib.h>
 #include <string.h>
 
 #include "common/json_member.h"
 
-/* What is found of it in two pieces, as JSON; "" for nothing. */
+/* Return the member found in two pieces, as JSON; "" if none. */
 static char *find(const char *text, size_t cut, bool *ret_over)
 {
     struct json_member member;
@@ -70,11 +70,11 @@ static void test_none(void)
     check("{\"id\":99999999999999999999}", "", true);
     check("{\"id\":\"a\\u0000b\"}", "", true);
     check("{\"id\":\"\xff\"}", "", true);
-    check("{\"id\":1 2}", "12", true); /* is no JSON, and does no harm */
+    check("{\"id\":1 2}", "12", true); /* invalid JSON, and harmless */
     check("{:,:,\"id\":6}", "6", true);
 }
 
-/* Neither names nor values size anything. */
+/* Neither names nor values determine an allocation. */
 static void test_bounded(void)
 {
     g_autofree char *xs = g_strnfill(100000, 'x');
@@ -99,7 +99,7 @@ static void test_bounded(void)
     }
 }
 
-/* Whatever it is: nothing but an integer or a string comes out. */
+/* Of any input, only an integer or a string is returned. */
 static void test_junk(void)
 {
     static const char bytes[] = "{}[]\":,\\id0x \xff";

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, killed before each change that it makes of an undo log.
-Only where faults are built in. STEPBACK_CRASH_STRIDE: see crash_ways.h."""
+"""Kill the command line before each change that it makes to an undo log.
+
+Needs a build with fault injection. STEPBACK_CRASH_STRIDE: see crash_ways.h."""
 import copy
 import os
 import signal
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import Daemon, call  # noqa: E402
 from stdio_client import contains, equal, main, test  # noqa: E402
 
-# A point takes a start of the daemon or two; there are some fifty.
+# A point needs one or two starts of the daemon; there are about fifty.
 STRIDE = max(1, int(os.environ.get("STEPBACK_CRASH_STRIDE", "1")) // 8)
 MOST = 1000
 
@@ -26,7 +27,7 @@ def tree(place):
 
 
 def own_place(place, number):
-    """A place for one point, with a step in it."""
+    """Return a place for one point, with a step in it."""
     place = copy.copy(place)
     place.root += "/%d" % number
     place.share = place.root + "/share"
@@ -70,7 +71,7 @@ def discard(place):
         trees = [tree(here)]
         while call(here, "undo", "--ambient", "-C", here.share)[0] == 0:
             trees.append(tree(here))
-        # And no step is left that is refused for what nobody knows any more.
+        # No step remains that undo refuses for lost records.
         contains(call(here, "undo", "--ambient", "-C", here.share)[2], "nothing to undo")
         equal(trees in ([{"one": "1\n", "two": ""}, after, {"file": "old"}],
                         [{"one": "1\n", "two": ""}, after],

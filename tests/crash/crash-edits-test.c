@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash-edits-test - others have edited what a step left, it is undone by
- * force, and the engine is killed, or its calls fail, at every point of that.
+ * crash-edits-test - faults at every point of a forced undo over outside edits.
  *
- * What comes out is what comes out when nobody is killed, be it what the step
- * found or, where others have taken its place away, something else: so each
- * case runs once without a fault, and every other run must end as that did. A
- * kill may leave the rollback undone, and then the edits are as they were.
+ * The engine is killed, or its calls fail. The result must be that of a run
+ * without a fault: what the step found or, where another process has removed
+ * its place, something else. So each case runs once without a fault, and every
+ * other run is compared with that. A kill may leave the rollback undone; then
+ * the edits are as they were.
  *
  * STEPBACK_CRASH_STRIDE=N takes every Nth point only (of the errors, every
  * 3Nth), from STEPBACK_CRASH_SEED=S on.
@@ -27,16 +27,16 @@
 #include "tests/crash/crash_points.h"
 #include "tests/lib/oracle.h"
 
-/* Times of folders, in seconds: at the start, and after the edits. */
+/* Times of directories, in seconds: at the start, and after the edits. */
 enum { OLD = 1000000000, EDITED = 1100000000 };
 
 struct edits_case {
     const char *name;
     void (*change)(struct world *w); /* the step */
-    void (*edit)(struct world *w);   /* others, after it */
+    void (*edit)(struct world *w);   /* another process, after it */
 };
 
-/* What a run without a fault came to. */
+/* The results of a run without a fault. */
 struct wanted {
     GPtrArray *edited, *undone;
 };
@@ -52,7 +52,8 @@ static void set_time(const char *path, time_t seconds)
                     0);
 }
 
-/* Each folder that does not have the old time, and with all, everything. */
+/* Set the time of each directory that does not have the old one; with all, of
+ * everything. */
 static void set_times(const char *path, time_t seconds, bool all)
 {
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
@@ -90,7 +91,7 @@ static void fill(struct world *w)
     set_times(w->share, OLD, true);
 }
 
-/* What was written in this run has another time in each. */
+/* Files written in this run have a different time in each. */
 static GPtrArray *look(struct world *w)
 {
     g_autoptr(GRegex) time = g_regex_new(
@@ -138,8 +139,9 @@ static void change_much(struct world *w)
     done(b->unlink(w, "tree/one"));
 }
 
-/* What goes away stays on the filesystem: where its number is given to another
- * file, that may be taken for it, and what comes out is a matter of chance. */
+/* Removed files stay on the file system: if another file got the number, it
+ * might be mistaken for the removed one, and the result would depend on chance.
+ */
 static void remove_host(struct world *w, const char *path)
 {
     g_autofree char *full = world_host_path(w, path);
@@ -214,7 +216,7 @@ static void edit_replaces(struct world *w)
     world_host_file(w, "tree/deep", "theirs");
 }
 
-/* A folder that goes, and others have put things into it. */
+/* Another process has put files into a directory that undo removes. */
 static void change_removes(struct world *w)
 {
     const struct world_backend *b = w->backend;
@@ -275,7 +277,7 @@ static bool undo(struct world *w)
     return ic_rollback(world_folder_ic(w), 1, true, NULL, NULL);
 }
 
-/* In a process of its own, under this plan. */
+/* In a child process, under this plan. */
 static void run_undo(struct world *w, struct fault_board *board,
                      const struct fault_plan *plan)
 {
@@ -313,7 +315,8 @@ static guint count_steps(struct world *w)
     return infos ? infos->len : G_MAXUINT;
 }
 
-/* The engine starts again, and has the rollback finished, or still to do. */
+/* After a restart the engine has completed the rollback, or has it still to do.
+ */
 static bool look_after(struct world *w, const struct wanted *wanted)
 {
     g_autoptr(GError) error = NULL;
@@ -398,7 +401,7 @@ static void measure(const struct test *test, struct wanted *ret_wanted)
     world_free(w);
 }
 
-/* False: there is no such point. */
+/* Return false if there is no such point. */
 static bool run_round(const struct test *test, const struct wanted *wanted,
                       const struct shared *shared, unsigned point)
 {

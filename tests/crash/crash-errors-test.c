@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash-errors-test - calls of the engine fail, at every point (I3). It takes
- * long, so each world (CRASH_WORLD) has a program, and they run side by side.
+ * crash-errors-test - calls of the engine fail, at every point (I3).
  *
  * /crash/recovery-errors
  *                 after a kill each call of the recovery fails
  * /crash/CR-02-CR-03-errors
  *                 each call that changes something fails: once, or with all
- *                 that follow; each call that looks fails; each read of a
+ *                 that follow; each stat-like call fails; each read of a
  *                 directory fails, once or with all that follow
  *
- * Each for every act and tree (crash_ways.h), but for trees that are large or
- * changed at random. There are many: STEPBACK_CRASH_STRIDE=N takes every 3Nth
- * point only. STEPBACK_CRASH_POINTS=KILL,POINT,FAULT,ERRNO of a report lets
- * /crash/recovery-errors make that round alone; STEPBACK_CRASH_FULL=1 runs all
- * combinations. Without a stride this takes hours: run several acts at once,
- * by -p.
+ * Each for every act and tree (crash_ways.h) but large and random ones. It
+ * takes long, so each world (CRASH_WORLD) has a program, and they run side by
+ * side. STEPBACK_CRASH_STRIDE=N takes every 3Nth point only.
+ * STEPBACK_CRASH_POINTS=KILL,POINT,FAULT,ERRNO of a report runs only that round
+ * of /crash/recovery-errors; STEPBACK_CRASH_FULL=1 runs all combinations.
+ * Without a stride this takes hours: run several acts at once, by -p.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,8 +37,8 @@ static const struct {
 
 enum { WAYS = 3 };
 
-/* One kind of error at every point. way: how the act goes on; or another one at
- * each point. */
+/* Inject one kind of error at every point. way: how the act continues; or a
+ * different one at each point. */
 static void fail_with(struct crash *c, size_t kind, unsigned way)
 {
     struct crash_points points = crash_choose_points(c, 3);
@@ -76,7 +75,7 @@ static void fail_everywhere(struct crash *c)
 
 /* ---- errors in the recovery ---------------------------------------------- */
 
-/* What the engine cannot read at its start is there at the next. */
+/* What the engine cannot read at one start it can at the next. */
 static void fail_recovery(struct crash *c, unsigned point, size_t kind)
 {
     struct crash_points points = crash_choose_points(c, 3);
@@ -91,7 +90,7 @@ static void fail_recovery(struct crash *c, unsigned point, size_t kind)
                    plans[1].point - points.stride);
 }
 
-/* The round of a report alone. */
+/* Run only the round of a report. */
 static void fail_again(struct crash *c, const char *numbers)
 {
     struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, 0, 0 } };

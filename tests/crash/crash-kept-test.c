@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash-kept-test - what nobody was asked about is kept somewhere, whoever is
- * killed.
+ * crash-kept-test - content that is put aside without asking survives kills.
  *
- * The tree need not be exact here: a file that others have put into a folder of
- * the step's is set aside with it when the step is denied, and what a rollback
- * that cannot be finished has not put back is set aside when it is given up.
- * The engine is killed at every point of that, with room on the disk and
- * without. Then its content must be somewhere, in the folder or in the log.
+ * The tree need not be exact here: a file that another process put into a
+ * directory of the step is put aside with it when the step is denied, and what
+ * a rollback that cannot be completed has not restored is put aside when it is
+ * given up. The engine is killed at every point of that, with disk space and
+ * without. The content must then be in the folder or in the log.
  */
 #include <errno.h>
 #include <limits.h>
@@ -47,7 +46,7 @@ static bool is_found(const char *where, const char *text)
     return status == 0;
 }
 
-/* ---- the acts, in a process of their own --------------------------------- */
+/* ---- acts, in a child process -------------------------------------------- */
 
 static void start_plan(struct kept *k)
 {
@@ -70,7 +69,7 @@ static void deny_step(struct kept *k)
     ic_step_abort(ic, 1, NULL);
 }
 
-/* Half a rollback, which then is given up. */
+/* Half a rollback, which is then given up. */
 static void give_up(struct kept *k)
 {
     const struct world_backend *b = k->w->backend;
@@ -107,10 +106,10 @@ static bool run_act(struct kept *k, void (*act)(struct kept *k))
     return WIFSIGNALED(status);
 }
 
-/* ---- looking after it ---------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
-/* Until the history has a note of it nobody knows, after a kill, that the file
- * is not the step's. */
+/* Until the history has a barrier, it is unknown after a kill that the file is
+ * not the step's. */
 static bool is_noted(struct kept *k)
 {
     g_autofree char *path = g_build_filename(k->w->undo_dir, "history.jsonl",
@@ -152,7 +151,7 @@ static bool look_given_up(struct kept *k, bool killed G_GNUC_UNUSED)
 struct kind {
     const char *name;
     void (*act)(struct kept *k);
-    /* True: this round has shown something. */
+    /* True: this round was significant. */
     bool (*look)(struct kept *k, bool killed);
     enum fault_action action;
     int error;

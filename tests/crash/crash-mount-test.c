@@ -2,25 +2,23 @@
  *
  * crash-mount-test - the real daemon is killed at every point of its work (I3).
  *
- * As crash-test, but the engine is in stepback-virtiofsd, the changes come by
- * system calls through /dev/fuse, and steps, rollbacks and the rest by its
- * control socket. The daemon shares the memory of the fault's plan with the
- * test (STEPBACK_FAULT_FD), so it is told while it runs. When it is killed, it
- * is started again on the same folder.
+ * As crash-test, but the engine is in stepback-virtiofsd; changes are system
+ * calls through /dev/fuse, and steps, rollbacks etc. use its control socket.
+ * The daemon shares the memory of the fault plan with the test
+ * (STEPBACK_FAULT_FD), which sets it at run time. A killed daemon is
+ * restarted on the same folder.
  *
  * /crash-mount/kill         at each point of an act, and after half of each
  *                           write
- * /crash-mount/recovery     once in the act's middle, and then at each point of
+ * /crash-mount/recovery     half-way through the act, and at each point of the
+ *                           next start
+ * /crash-mount/lists        each directory read fails, once or from there on;
+ *                           then the daemon is ended
+ * /crash-mount/start-lists  killed half-way through the act, and these fail in
  *                           the next start
  *
- * Both for a tree that one process changes, and one that a crowd does: there a
- * point is another moment in each round.
- *
- * /crash-mount/lists        it is not killed, but each read of a directory
- *                           fails, once or from there on; then it is ended
- * /crash-mount/start-lists  it is killed in the act's middle, and these fail in
- *                           the next start
- *
+ * The first two run for a tree that one process changes, and for one that
+ * several change: there a point is another moment in each round.
  * STEPBACK_CRASH_STRIDE=N takes every Nth point; all take some minutes.
  */
 #include <errno.h>
@@ -41,7 +39,7 @@ static bool is_killed(struct crash *c)
     return c->may_die && c->shared->board.fired;
 }
 
-/* Only of a daemon that was killed an answer may be missing. New, or NULL. */
+/* A reply may be missing only if the daemon was killed. New, or NULL. */
 static json_t *ask(struct crash *c, const char *type, json_t *payload)
 {
     g_autoptr(GError) error = NULL;
@@ -79,8 +77,8 @@ static struct crash_place look_at_history(struct crash *c)
 
 /* ---- acts ---------------------------------------------------------------- */
 
-/* The tree is looked at before the step is closed: it may be committed from
- * then on. */
+/* Take the snapshot before closing the step, which may be committed from then
+ * on. */
 static bool make_step(struct crash *c, unsigned number)
 {
     int64_t id = c->w->next_id++;
@@ -171,7 +169,7 @@ static void prepare(struct crash *c)
         roll_back(c, c->act->undone);
 }
 
-/* True: the daemon was killed in it, and is gone. */
+/* True: the daemon was killed meanwhile, and is gone. */
 static bool run_act(struct crash *c, const struct fault_plan *plan)
 {
     struct fault_board *board = &c->shared->board;
@@ -188,7 +186,7 @@ static bool run_act(struct crash *c, const struct fault_plan *plan)
     return true;
 }
 
-/* The same for its start. */
+/* The same for the daemon's start. */
 static bool run_start(struct crash *c, const struct fault_plan *plan)
 {
     struct fault_board *board = &c->shared->board;
@@ -210,8 +208,8 @@ static void restart(struct crash *c)
     c->w->backend->start(c->w);
 }
 
-/* Errors may have kept the engine from noting what it restored. Then it takes
- * that for an edit from outside, and wants force. */
+/* Errors may have kept the engine from recording what it restored. It then
+ * takes that for an outside edit, and needs force. */
 static bool undo_one(struct crash *c, bool had_errors)
 {
     g_autoptr(GError) error = NULL;
@@ -231,7 +229,7 @@ static bool undo_one(struct crash *c, bool had_errors)
     return false;
 }
 
-/* One by one, through the states that there were. */
+/* Undo or redo one step at a time, through the known states. */
 static void go_through_all(struct crash *c, struct crash_place place,
                            bool had_errors)
 {
@@ -270,8 +268,8 @@ static guint look_after(struct crash *c, bool done, bool had_errors)
     return place.base;
 }
 
-/* The act under the first plan, starts of the daemon under those that follow.
- * False: the last one's point was not reached. */
+/* Run the act under the first plan, and starts of the daemon under those that
+ * follow. False: the last plan's point was not reached. */
 static bool run_round(struct crash *c, const struct fault_plan *plans,
                       size_t count)
 {
@@ -424,7 +422,7 @@ int main(int argc, char **argv)
     int rc;
 
     umask(022);
-    signal(SIGPIPE, SIG_IGN); /* the control socket of who was killed */
+    signal(SIGPIPE, SIG_IGN); /* the control socket of a killed daemon */
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     add_all(&crash_trees[0]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash-saves-test - the engine is killed at every point of an undo or a redo,
- * and another process changes the same files before the next start.
+ * crash-saves-test - edits after a kill in an undo or redo are kept.
  *
- * What that process has saved must be in the folder or in the log afterwards,
- * and the start must come to an end, whatever was removed: a log that refuses
- * each start is of no use any more. The engine has no timer here, as in the
- * command line.
+ * The engine is killed at every point, and another process changes the same
+ * files before the next start. What that process saved must then be in the
+ * folder or in the log, and the start must succeed, whatever was removed: a log
+ * that refuses each start would be useless. The engine has no timer here, as in
+ * the command line.
  *
  * STEPBACK_CRASH_STRIDE=N takes every Nth point only.
  */
@@ -46,11 +46,11 @@ static const struct act acts[] = {
 
 struct edit {
     const char *name;
-    bool saves; /* each of the files, a text of its own */
+    bool saves; /* a different text in each file */
     const char *command;
 };
 
-/* i is which file it is. */
+/* With saves, the first %s is the index of a file and '%s' its path. */
 static const struct edit edits[] = {
     { "saved", true, "printf 'saved %s' > '%s' 2>/dev/null || true" },
     { "replaced", true,
@@ -198,7 +198,7 @@ static bool is_usable(struct world *w)
     return !error;
 }
 
-/* False: there is no such point. */
+/* Return false if there is no such point. */
 static bool run_round(const struct test *test, struct fault_board *board,
                       unsigned point)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash-start-test - a start at which something cannot be looked at fails, or
- * the engine then knows all that it has to.
+ * crash-start-test - a start that cannot examine something misses nothing.
  *
- * Each look of it fails in turn, once, as where a process may open no more
- * files; and so does each read of a directory, once or with all that follow.
- * What the log has is all there afterwards.
+ * It fails, or the engine then knows all that it must.
+ *
+ * Each stat-like call fails in turn, once, as in a process that may open no
+ * more files; and so does each read of a directory, once or with all that
+ * follow. Afterwards the log has lost nothing.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -19,7 +20,7 @@
 
 enum { STARTED, NOT_STARTED, WRONG };
 
-/* "kept" has a name in the log, and one in the folder; of the two steps the
+/* "kept" has a name in the log and one in the folder; of the two steps the
  * newer one can be redone. */
 static struct world *prepare(const struct world_backend *backend)
 {
@@ -54,7 +55,7 @@ static bool knows_all(struct world *w)
            w->backend->stat(w, "kept", &st) == 0 && st.st_nlink == 1;
 }
 
-/* In a process of its own: how it ended. */
+/* In a child process; returns how it ended. */
 static int start(struct world *w, struct fault_board *board,
                  enum fault_action action, unsigned point)
 {

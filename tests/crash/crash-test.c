@@ -6,11 +6,10 @@
  *                 half of each write
  * /crash/twice    ... and once more at each point of the recovery
  * /crash/full     SIGKILL before each call of an undo or redo that finds the
- *                 disk full, with room again at the next start
+ *                 disk full, with space again at the next start
  *
- * Each for every act and tree (crash_ways.h); of trees that are large, or
- * changed at random, only the first. STEPBACK_CRASH_POINTS=A,B,C lets
- * /crash/twice make that round alone.
+ * Each for every act and tree (crash_ways.h); large and random trees only for
+ * the first. STEPBACK_CRASH_POINTS=A,B,C runs only that round of /crash/twice.
  */
 #include <errno.h>
 #include <limits.h>
@@ -75,8 +74,8 @@ static void kill_pairs(struct crash *c, unsigned points, GRand *rand)
     }
 }
 
-/* The round of a report, 20 times: reuse of inode numbers is a matter of
- * chance. */
+/* Run the round of a report 20 times: reuse of inode numbers depends on chance.
+ */
 static void kill_again(struct crash *c, const char *numbers)
 {
     g_auto(GStrv) points = g_strsplit(numbers, ",", MAX_KILLS);

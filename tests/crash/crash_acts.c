@@ -43,8 +43,8 @@ static bool abort_step(struct crash *c)
     return true;
 }
 
-/* What the agent may do when a step met an error: take it back, go on and
- * complete it, or end. */
+/* An agent may react to an error in a step in these ways: abort it, continue
+ * and complete it, or exit. */
 static void go_on_step(struct crash *c, unsigned way)
 {
     if (!engine(c) || !c->step_is_open || way == 2)
@@ -69,7 +69,7 @@ static void run_abort(struct crash *c)
         crash_close(c);
 }
 
-/* An abort that failed is finished by a rollback. */
+/* An abort that failed is completed by a rollback. */
 static void go_on_abort(struct crash *c, unsigned way)
 {
     if (!engine(c) || !c->step_is_open || way == 2)
@@ -86,8 +86,8 @@ static void run_ambient(struct crash *c)
     crash_close_ambient(c);
 }
 
-/* The step is committed, and goes on. Where calls fail it may begin anew
- * instead, which the rig does not expect: then only kills are tried. */
+/* The step is committed, and continues. After an error it may start anew
+ * instead, which the rig does not expect, so only kills are tried. */
 static void run_ambient_again(struct crash *c)
 {
     const struct ic_setattr attr = { .valid = IC_SET_MTIME,
@@ -118,8 +118,8 @@ static void run_rollback(struct crash *c)
         crash_close(c);
 }
 
-/* An error may have kept the engine from noting what it restored; then it
- * takes that for an edit from outside, and wants force. */
+/* An error may have kept the engine from recording what it restored; it then
+ * takes that for an outside edit, and needs force. */
 static void go_on_rollback(struct crash *c, unsigned way)
 {
     g_autoptr(GError) error = NULL;
@@ -148,7 +148,7 @@ static void run_redo(struct crash *c)
         crash_close(c);
 }
 
-/* Each record is on disk before what it is about is changed. */
+/* Each record is on disk before its object changes. */
 static void run_power_step(struct crash *c)
 {
     if (!crash_open(c))
@@ -162,7 +162,7 @@ static void run_power_step(struct crash *c)
         crash_close(c);
 }
 
-/* What the thread does with each step's content once it is committed. */
+/* As the thread does with each step's content after the commit. */
 static void run_compress(struct crash *c)
 {
     atomic_bool cancel = false;
@@ -185,7 +185,7 @@ static void run_compress(struct crash *c)
     crash_close(c);
 }
 
-/* ---- forgetting ---------------------------------------------------------- */
+/* ---- eviction ------------------------------------------------------------ */
 
 static bool configure(struct crash *c, const struct ic_limits *limits)
 {
@@ -195,14 +195,14 @@ static bool configure(struct crash *c, const struct ic_limits *limits)
     return crash_check_error(c, "setting limits", error);
 }
 
-/* What is forgotten may be removed by a thread. */
+/* A thread may remove evicted steps. */
 static void finish_removal(struct crash *c)
 {
     undo_log_drain_trash(engine(c)->log);
     crash_close(c);
 }
 
-/* The step is one too many; the oldest goes when it is committed. */
+/* The step exceeds the limit; the oldest is evicted at the commit. */
 static void run_evicting_step(struct crash *c)
 {
     struct ic_limits limits = {
@@ -238,8 +238,8 @@ static int64_t size_of(struct crash *c, guint step, const char *name)
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-/* Room for what the steps have copied that are to stay; measured here, as the
- * engine's own measure may be spoilt by the fault. */
+/* Set the limit to the copied content of the steps that are to stay; it is
+ * measured here, as the fault may spoil the engine's own measurement. */
 static void evict_by_size(struct crash *c)
 {
     struct ic_limits limits = { .max_log_size = 0 };
@@ -267,7 +267,7 @@ static void run_evict_size(struct crash *c)
     finish_removal(c);
 }
 
-/* An eviction that failed is made up for when the next is due. */
+/* An eviction that failed is made up for when the next one is due. */
 static void go_on_evict(struct crash *c, unsigned way)
 {
     size_t count;
@@ -295,7 +295,7 @@ static void run_discard(struct crash *c)
         finish_removal(c);
 }
 
-/* The log is made one of another version first, on the side. */
+/* First give the log another version. */
 static void run_discard_other(struct crash *c)
 {
     g_autofree char *path = g_build_filename(c->w->undo_dir, "version", NULL);
@@ -304,7 +304,7 @@ static void run_discard_other(struct crash *c)
     run_discard(c);
 }
 
-/* What an error stopped is done by doing it again. */
+/* An operation that an error stopped is completed by repeating it. */
 static void go_on_discard(struct crash *c, unsigned way)
 {
     if (!engine(c) || way == 2)
@@ -314,7 +314,7 @@ static void go_on_discard(struct crash *c, unsigned way)
     crash_close(c);
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- table --------------------------------------------------------------- */
 
 const struct crash_act crash_acts[] = {
     { "first-step", 0, 1, 0, 0, false, run_step, go_on_step },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash_acts - what is disturbed by faults, for crash_rig.h.
+ * crash_acts - the operations that faults disturb, for crash_rig.h.
  */
 #ifndef TESTS_CRASH_ACTS_H
 #define TESTS_CRASH_ACTS_H

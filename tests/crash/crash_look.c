@@ -84,7 +84,7 @@ struct crash_place crash_find_place(struct crash *c, const GArray *ids)
     struct crash_place place = { 0 };
     guint newest;
 
-    /* Of an act that forgets, all is forgotten; else all is undone. */
+    /* After an act that evicts, all steps are evicted; else all are undone. */
     if (ids->len == 0)
         return (struct crash_place){ c->forgets, c->forgets };
     newest = find_id(c, g_array_index(ids, gint64, 0));
@@ -150,8 +150,8 @@ static guint count_entries(struct crash *c, const char *name, const char *but)
     return count;
 }
 
-/* Nothing of an interrupted step may be left in the log, and nothing of one
- * that was forgotten. */
+/* The log may contain nothing of an interrupted step, nor of one that was
+ * evicted. */
 static void check_log(struct crash *c, guint steps)
 {
     guint found = count_entries(c, "steps", NULL);
@@ -166,7 +166,7 @@ static void check_log(struct crash *c, guint steps)
         crash_trouble(c, "steps/ has %u entries, the history %u", found, steps);
 }
 
-/* ---- looking after it ---------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
 static bool start_again(struct crash *c, bool recovers)
 {
@@ -182,8 +182,8 @@ static bool start_again(struct crash *c, bool recovers)
     return true;
 }
 
-/* Of a log that still is of another version, nothing may be gone from the
- * share either, and it must be possible to discard it. */
+/* If the log still has another version, the share must be complete, too, and it
+ * must be possible to discard the log. */
 static bool discard_again(struct crash *c)
 {
     g_autoptr(GError) error = NULL;
@@ -199,10 +199,10 @@ static bool discard_again(struct crash *c)
     return false;
 }
 
-/* What a rollback has kept for it must lead to where it came from. */
+/* What a rollback has kept for redo must lead back to where it started. */
 static guint redo_all(struct crash *c, guint at, bool had_errors)
 {
-    /* Nothing was changed before the act: then it is of the last round. */
+    /* Nothing changed before the act: the redo is of the last round. */
     if (c->act->before + c->act->undone == 0)
         return at;
     for (;;) {
@@ -222,7 +222,7 @@ static guint redo_all(struct crash *c, guint at, bool had_errors)
     }
 }
 
-/* Back to the first state that can be reached. */
+/* Undo back to the first state that can be reached. */
 static void unwind(struct crash *c, struct crash_place place, bool had_errors)
 {
     g_autoptr(GError) none = NULL;
@@ -230,8 +230,8 @@ static void unwind(struct crash *c, struct crash_place place, bool had_errors)
     while (place.at > place.base) {
         g_autoptr(GError) error = NULL;
 
-        /* Errors may have kept the engine from noting what it restored. Then
-         * it takes that for an edit from outside, and wants force. */
+        /* Errors may have kept the engine from recording what it restored. It
+         * then takes that for an outside edit, and needs force. */
         if (!ic_rollback(engine(c), 1, false, NULL, &error) && had_errors &&
             g_error_matches(error, STEPBACK_ERROR, ERROR_UNDO_BARRIER)) {
             g_clear_error(&error);
@@ -253,7 +253,7 @@ static void add_state_after(struct crash *c)
         crash_add_state(c, c->shared->id, split_lines(c->shared->after));
 }
 
-/* The step that was interrupted is as it was found. found: the tree then. */
+/* The interrupted step is in the state that was found. found: the tree then. */
 static void add_state_found(struct crash *c, GPtrArray *found)
 {
     g_autoptr(GPtrArray) infos = ic_history(engine(c), 1, NULL);

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash_points - which points a test takes: all, or as many as there is time
- * for (STEPBACK_CRASH_STRIDE, STEPBACK_CRASH_SEED, see crash_ways.h).
+ * crash_points - the points that a test takes.
+ *
+ * They are all, or as many as there is time for (STEPBACK_CRASH_STRIDE,
+ * STEPBACK_CRASH_SEED, see crash_ways.h).
  */
 #ifndef TESTS_CRASH_POINTS_H
 #define TESTS_CRASH_POINTS_H
 
 #include "tests/crash/crash_rig.h"
 
-/* From the first one, every stride-th. */
+/* Every stride-th point, from the first one. */
 struct crash_points {
     unsigned first, stride;
 };
 
-/* If not all, then so many times fewer; and fewer of a sparse tree (c may be
- * NULL). */
+/* factor: if not all points are taken, this many times fewer; fewer still of a
+ * sparse tree (c may be NULL). */
 struct crash_points crash_choose_points(const struct crash *c, unsigned factor);
 unsigned crash_seed(void);
 
-/* What has fired is a write, so half of it can be done. */
+/* Return whether the point reached is a write, which can be done by half. */
 bool crash_at_write(const struct crash *c);
 
 #endif

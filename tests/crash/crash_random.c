@@ -39,7 +39,7 @@ static void fill(struct world *w)
 
 /* ---- one process --------------------------------------------------------- */
 
-/* What another has done before may be in the way: then nothing happens. */
+/* Earlier changes may be in the way: then nothing happens. */
 static void change_one(struct world *w, GRand *rand)
 {
     const struct world_backend *b = w->backend;
@@ -93,7 +93,7 @@ static void change_some(struct world *w, guint32 seed, unsigned count)
     g_rand_free(rand);
 }
 
-/* Another seed in each step of each round. */
+/* A different seed in each step of each round. */
 static guint32 choose_seed(const struct crash *c)
 {
     return (c->rounds * CRASH_STEPS + c->states->len) * PROCESSES;
@@ -104,7 +104,7 @@ static void change_alone(struct crash *c)
     change_some(c->w, choose_seed(c), CHANGES);
 }
 
-/* ---- a crowd ------------------------------------------------------------- */
+/* ---- several processes --------------------------------------------------- */
 
 static void change_together(struct crash *c)
 {

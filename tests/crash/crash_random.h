@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash_random - trees for crash_rig.h that are changed at random, in another
- * way in each round: by one process, or, in worlds that are a mount, by
- * several at once, each whatever it comes upon.
+ * crash_random - trees for crash_rig.h that change at random.
+ *
+ * The changes differ in each round. One process makes them or, in worlds with a
+ * mount, several at once, each on whatever it finds.
  */
 #ifndef TESTS_CRASH_RANDOM_H
 #define TESTS_CRASH_RANDOM_H

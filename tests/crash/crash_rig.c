@@ -16,7 +16,10 @@
 #include "interceptor/engine/engine.h"
 #include "tests/lib/oracle.h"
 
-enum { FRESH_EVERY = 100 }; /* rounds: the history grows, and reading it */
+enum {
+    FRESH_EVERY = 100
+}; /* rounds: the history grows, and with it the time
+    * to read it */
 
 static struct ic *engine(struct crash *c)
 {
@@ -25,7 +28,7 @@ static struct ic *engine(struct crash *c)
 
 /* ---- the act's process --------------------------------------------------- */
 
-/* An error is in order only if the plan has made a call fail. */
+/* An error is acceptable only if the plan has made a call fail. */
 bool crash_check_error(struct crash *c, const char *what, GError *error)
 {
     if (error && !(c->errors && c->shared->board.fired))
@@ -154,11 +157,11 @@ static void run_act(struct crash *c, const struct fault_plan *plan,
     _exit(0);
 }
 
-/* True if the process came to its end. */
+/* True if the process exited normally. */
 #ifdef __SANITIZE_ADDRESS__
-/* Each child begins as a copy of all that was freed and is not used again yet:
- * 16 MiB are more than a round frees, the default of 256 MiB only slow forks.
- */
+/* Each child starts with a copy of all memory that was freed and not reused: 16
+ * MiB are more than a round frees, the default of 256 MiB only makes fork()
+ * slow. */
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)
@@ -187,7 +190,7 @@ static bool fork_act(struct crash *c, const struct fault_plan *plan,
     return false;
 }
 
-/* The steps that are in the history before the act. */
+/* Make the steps that are in the history before the act. */
 static void prepare(struct crash *c)
 {
     c->plan = NULL;
@@ -277,7 +280,7 @@ void crash_report(struct crash *c, const struct fault_plan *plans, size_t count)
     crash_make_world(c);
 }
 
-/* For want of room it may forget any that were there before. */
+/* Without disk space it may evict any earlier step. */
 static guint may_forget(struct crash *c, const struct fault_plan *plan)
 {
     return plan->error == EDQUOT ? MIN(c->act->before, c->act->after)

@@ -17,7 +17,7 @@
 #define NOT_UTF8  "\xff\xfe \x80"
 #define LIKE_FLAG "-rf *"
 
-/* Text that does not compress to nothing. */
+/* Text that does not compress well. */
 static char *noise(size_t len, guint32 seed)
 {
     char *data = g_malloc(len);
@@ -196,7 +196,7 @@ static int unlink_then_write(struct crash *c, const char *path)
     return rc;
 }
 
-/* A change that cannot be made in any case. */
+/* A change that always fails. */
 #define REFUSED(operation, why, ...)                                           \
     TRY_CALL(#operation " " #__VA_ARGS__, true,                                \
              unless(c->w->backend->operation(c->w, __VA_ARGS__), why))
@@ -238,7 +238,7 @@ static void change_contents(struct crash *c)
     REFUSED(rename, -ENOTEMPTY, "noise", "made", 0);
 }
 
-/* ---- both, in turns ------------------------------------------------------ */
+/* ---- both, alternating --------------------------------------------------- */
 
 static int use_tmpfile(struct crash *c, const char *name)
 {

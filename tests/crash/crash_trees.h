@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash_trees - trees and what three steps do to them, for crash_rig.h.
+ * crash_trees - trees and three steps that change each, for crash_rig.h.
  *
  * To add one: a function that fills a world on the host, functions that change
  * it by TRY() and TRY_PARTS(), an entry in the table.

@@ -8,8 +8,8 @@
 #include "tests/crash/crash_rig.h"
 #include "tests/lib/oracle.h"
 
-/* Will the plan's point be met in this operation? Then what the tree is before
- * it is worth a look. */
+/* Return whether the plan's point is reached in this operation. Only then is a
+ * snapshot taken before it. */
 static bool is_near(struct crash *c)
 {
     enum fault_action action = c->plan->action;
@@ -29,7 +29,8 @@ void crash_try_begin(struct crash *c)
         c->before = world_snapshot(c->w);
 }
 
-/* Without the folders' mtimes: what was made and removed again shows there. */
+/* Leave out directories' mtimes, which show files that were made and removed
+ * again. */
 static GPtrArray *without_times(GPtrArray *lines)
 {
     g_autoptr(GRegex)
@@ -50,8 +51,8 @@ static char *diff_without_times(GPtrArray *before, GPtrArray *after)
     return oracle_diff(a, b);
 }
 
-/* What follows a refusal may fail for want of what was refused, or go on
- * failing; else the error must be over. */
+/* An operation after a refusal may fail because of it, or continue to fail;
+ * otherwise the error must be over. */
 static bool may_follow(const struct crash *c, const char *what, int rc)
 {
     bool makes = strstr(what, "O_EXCL") || g_str_has_prefix(what, "mkdir") ||
@@ -60,8 +61,8 @@ static bool may_follow(const struct crash *c, const char *what, int rc)
                  g_str_has_prefix(what, "symlink");
 
     return rc == -ENOENT || rc == -ENOTEMPTY || (rc == -EEXIST && makes) ||
-           /* What a failed sync has left on disk nobody knows: then the step's
-            * changes all fail. */
+           /* The state on disk after a failed sync is unknown, so all changes
+            * of the step fail. */
            strstr(c->shared->board.call, "sync") ||
            c->plan->action == FAULT_ERRNO_FROM ||
            c->plan->action == FAULT_LIST_ERRNO_FROM ||
@@ -80,7 +81,7 @@ static void check_refused(struct crash *c, const char *what, int rc, bool whole)
         return;
     }
     c->shared->refused = -rc;
-    /* A write that was cut short is told by its count, not by an errno. */
+    /* A write that was cut short returns its count, not an errno. */
     if (rc != -c->plan->error && c->plan->action != FAULT_TORN_ERRNO)
         crash_trouble(c, "%s: refused with '%s', not '%s'", what,
                       g_strerror(-rc), g_strerror(c->plan->error));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash_ways - a test of each way to crash, for each act (crash_acts.h) and
- * tree (crash_trees.h), with the log beside the folder and on another
- * filesystem.
+ * crash_ways - a test of each way to crash, for each act and tree.
  *
- * STEPBACK_CRASH_STRIDE=N takes every Nth point only, STEPBACK_CRASH_SEED=S
- * chooses others.
+ * Acts are in crash_acts.h, trees in crash_trees.h; the log is beside the
+ * folder or on another file system. STEPBACK_CRASH_STRIDE=N takes every Nth
+ * point only, STEPBACK_CRASH_SEED=S chooses others.
  */
 #ifndef TESTS_CRASH_WAYS_H
 #define TESTS_CRASH_WAYS_H
@@ -14,8 +13,9 @@
 
 enum crash_scope {
     CRASH_ALL_TREES,
-    CRASH_USUAL,        /* not of those that are large */
-    CRASH_FILLING_ACTS, /* of the usual, those that may find the disk full */
+    CRASH_USUAL,        /* not the large trees */
+    CRASH_FILLING_ACTS, /* of the usual ones, acts that may find the disk full
+                         */
 };
 
 struct crash_way {
@@ -24,15 +24,15 @@ struct crash_way {
     enum crash_scope scope;
 };
 
-/* The program's main(): tests /crash/WAY/WORLD/TREE/ACT. only: of the worlds;
- * NULL: in all. */
+/* The program's main(): tests /crash/WAY/WORLD/TREE/ACT. only: the world; NULL:
+ * all. */
 int crash_main(int argc, char **argv, const struct crash_way *ways, size_t n,
                const struct world_backend *only);
 
-/* Have not too many rounds failed? */
+/* Return false after too many failed rounds. */
 bool crash_goes_on(const struct crash *c);
 
-/* A run without a fault: how many points it meets. */
+/* Run without a fault; returns the number of points. */
 unsigned crash_measure(struct crash *c);
 
 #endif

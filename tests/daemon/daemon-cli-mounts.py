@@ -33,7 +33,7 @@ def few_files_on_mount(place):
 
 @test
 def dead_mount(place):
-    """a dead mount is told as such also when its attributes are not known"""
+    """a dead mount is reported as such even if its attributes are unknown"""
     daemon = Daemon(place)
     try:
         daemon.process.kill()
@@ -123,7 +123,7 @@ def mount_point_by_links(place):
 
 @test
 def mounted_below(place):
-    """with a log what is mounted below is read-only, and that is told once"""
+    """with a log a mount below is read-only, and that is reported once"""
     below = place.share + "/below"
     os.mkdir(below)
     if subprocess.run(["mount", "-t", "tmpfs", "below", below],

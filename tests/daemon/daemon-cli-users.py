@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The file servers' command lines, of who is not root or maps users."""
+"""The file servers' command lines, without root or with mapped users."""
 import json
 import os
 import re
@@ -23,7 +23,7 @@ def as_user(place):
 
 @test
 def user_chroot(place):
-    """who is not root and wants a chroot is told what there is"""
+    """without root, --sandbox=chroot is refused with the alternatives"""
     user = as_user(place)
     os.chmod(place.root, 0o777)
     status, line = says("--shared-dir=" + place.share, "--sandbox=chroot",
@@ -34,7 +34,7 @@ def user_chroot(place):
 
 
 def mapping_tools(place):
-    """Stand-ins for newuidmap and newgidmap: they note what they are told,
+    """Stand-ins for newuidmap and newgidmap: they record their arguments,
     and fail."""
     tools = place.root + "/tools"
     os.mkdir(tools)
@@ -84,7 +84,7 @@ def map_of_the_caller(place):
 
 @test
 def map_and_log(place):
-    """a log with the numbers of the inside is told how it can be undone"""
+    """the message about a log with inside ids says how to undo it"""
     user = as_user(place)
     os.chmod(place.root, 0o777)
     id = user.get("user", os.geteuid())
@@ -105,7 +105,7 @@ def map_and_log(place):
 def log_of_other_numbers(place):
     """a log with the numbers of the inside is undone from there alone"""
     if os.geteuid() != 0:
-        raise Skip("it needs root to be somebody else")
+        raise Skip("needs root to change the user")
     user = {"user": 1234, "group": 1234, "extra_groups": []}
     undo_dir = place.root + "/undo"
     maps = ("--uid-map=:0:1234:1:", "--gid-map=:0:1234:1:")
@@ -145,7 +145,7 @@ def log_of_other_numbers(place):
 
 @test
 def maps_without_us(place):
-    """a map in which the daemon would be nobody is refused"""
+    """a map without the daemon's own user is refused"""
     for option in ("--uid-map", "--gid-map"):
         status, line = says("--shared-dir=" + place.share,
                             "--socket-path=/nowhere/s",

@@ -54,7 +54,7 @@ def front_end(place):
 
 @test
 def memory_not_shared(place):
-    """a machine whose memory is not shared is told what it needs"""
+    """unshared guest memory is refused with the needed option"""
     server = Server(place)
     front = connect(server.path)
     for request, payload in ((8, struct.pack("<II", 0, 128)),  # SET_VRING_NUM
@@ -205,7 +205,7 @@ def limits_without_log(place):
 
 @test
 def translations(place):
-    """a wrong translation of ids is told with its option and what is wrong"""
+    """a wrong translation of ids is reported with its option and the problem"""
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
     for option in ("--translate-uid", "--translate-gid"):
         for rule, part in (("nonsense", "ignore-guest:FROM:COUNT"),
@@ -227,7 +227,7 @@ def translations(place):
 
 @test
 def inherited_sockets(place):
-    """what cannot be an inherited socket's number is told as such"""
+    """an invalid number of an inherited socket is reported as such"""
     for program in (VIRTIOFSD, "stepback-9pd"):
         for words in (("--fd", "-1"), ("--fd=x",), ("--fd=",),
                       ("--fd=4294967296",)):
@@ -248,7 +248,7 @@ def inherited_sockets(place):
 
 @test
 def long_socket_path(place):
-    """a path that is too long for a socket is told with how long it may be"""
+    """a path too long for a socket is reported with the limit"""
     name = "/nowhere/" + 100 * "s"
     status, line = says("--shared-dir=" + place.share,
                         "--socket-path=" + name)
@@ -274,7 +274,7 @@ def mount_options(place):
 
 @test
 def attribute_rules(place):
-    """a wrong --xattrmap is told with what a rule may be"""
+    """a wrong --xattrmap is reported with the syntax of a rule"""
     status, line = says("--shared-dir=" + place.share,
                         "--socket-path=/nowhere/s", "--xattrmap=:x:all:::")
     equal(status, 2)
@@ -312,7 +312,7 @@ def has_ended(pid):
 
 @test
 def killed_keeper(place):
-    """sockets that nobody removes any more are told of, and replaced"""
+    """stale sockets are reported, and replaced"""
     for sandbox in ("namespace", "chroot"):
         server = Server(place, "--sandbox=" + sandbox)
         with open("/proc/%d/task/%d/children" % ((server.process.pid,) * 2)) \
@@ -384,7 +384,7 @@ def kept_capabilities(place):
 
 @test
 def closed_streams(place):
-    """who is started without standard files leaves nothing behind"""
+    """a start without standard files leaves nothing behind"""
     path = place.root + "/fs.sock"
     for name in (VIRTIOFSD, "stepback-9pd"):
         program, env = without_script(name)

@@ -108,7 +108,7 @@ class Locker:
 
 
 def host_lock(path, start, length, write=True):
-    """Is the range locked by somebody else, as the host sees it?"""
+    """Return whether another process has locked the range, on the host."""
     with open(path, "r+") as f:
         lock = struct.pack("hhqqi4x", fcntl.F_WRLCK if write else fcntl.F_RDLCK,
                            os.SEEK_SET, start, length, 0)
@@ -241,7 +241,7 @@ def many(daemon):
 
 
 def ends(daemon):
-    """The daemon ends while somebody waits."""
+    """The daemon ends while a lock request waits."""
     one = Locker("posix", daemon.file).locked()
     two = Locker("posix", daemon.file)
     time.sleep(0.2)

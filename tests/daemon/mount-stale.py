@@ -75,7 +75,7 @@ def write_after_undo(place):
 
 @test
 def no_file_after_undo(place):
-    """a name that undo removed is missing to who does not create it"""
+    """a name that undo removed is missing unless it is created"""
     with serving(place) as daemon:
         daemon.step(1, "echo old > f; mkdir d; echo old > d/f")
         undo(daemon)
@@ -234,7 +234,7 @@ def outside_edit_is_told(place):
         write(place.share + "/f", "new", os.O_WRONLY)
         os.rename(place.share + "/g", place.share + "/h")
         since = time.monotonic()
-        # The mapping asks nobody: only the daemon can tell the kernel.
+        # The mapping sends no request: only the daemon can notify the kernel.
         eventually(lambda: view[:3] == b"new", 10)
         equal(view[:3], b"new")
         eventually(lambda: not os.path.exists(daemon.seen + "/g"), 10)
@@ -263,7 +263,7 @@ def undo_of_a_dirty_mapping(place):
 
 @test
 def denial_beside_held_requests(place):
-    """a denied step is taken back at once, though its requests are held"""
+    """a denied step is rolled back at once, though its requests are held"""
     with serving(place, "mkdir d; touch d/1 d/2 d/3") as daemon:
         daemon.ask("safeguard.configure", delete_threshold=2,
                    timeout_seconds=60)

@@ -25,7 +25,7 @@ import time
 DAEMON = os.path.join(os.getcwd(), "stepback-virtiofsd")
 TIMEOUT = 20
 ROOT, USER = (0, 0, [0, 2002]), (1001, 1001, [1001, 2002])
-OTHER = 1005       # somebody else, and their group
+OTHER = 1005       # another user, and their group
 NO_MEMBER = 3003   # a group that USER is not in
 # A file's permitted capability to bind low ports (linux/capability.h).
 CAPABILITY = struct.pack("<5I", 0x02000001, 1 << 10, 0, 0, 0)
@@ -472,7 +472,7 @@ def sizes(p):
                2 << 20):
         for how in (os.SEEK_DATA, os.SEEK_HOLE):
             p.do(f"lseek {at} {how}", os.lseek, fd, at, how)
-    # Not to collapse or insert: FUSE has that for nobody.
+    # Not to collapse or insert: FUSE does not support that.
     for mode in (0, 1, 2, 3, 0x10, 0x11, 0x40):
         p.do(f"fallocate {mode}", raw, "fallocate64", fd, mode,
              ctypes.c_int64(4096), ctypes.c_int64(8192))
@@ -594,7 +594,7 @@ CASES = [
 ]
 
 
-# Who clears such bits depends on what was agreed with the client.
+# The negotiation determines which side clears such bits.
 CLEARED = ("suid and sgid are cleared", "capabilities are cleared")
 
 # Of the daemon: more arguments, whether it has a log, and which cases (None:

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * alias-test - which number an inode of a step has now (undo_log.h).
+ * alias-test - an inode of a step is found by its present number.
+ *
+ * See undo_log.h.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,7 +23,8 @@ static uint64_t renumber(const struct ctime_state *then, int64_t seq,
     return then->ino == 12 ? 99 : then->ino;
 }
 
-/* What a rollback adds to a manifest means inodes by the numbers in it. */
+/* Records that a rollback adds to a manifest refer to inodes by the numbers in
+ * it. */
 static void renumbered(void)
 {
     g_autofree char *folder = g_dir_make_tmp("stepback-test-XXXXXX", NULL);
@@ -50,7 +53,7 @@ static void renumbered(void)
     OK(sys_remove_tree(AT_FDCWD, folder));
 }
 
-/* Two records mean one inode: the other one is gone, and is told of. */
+/* Two records refer to one inode: the other inode is gone, and is reported. */
 static void renumbered_twice(void)
 {
     g_autofree char *folder = g_dir_make_tmp("stepback-test-XXXXXX", NULL);
@@ -83,8 +86,8 @@ static void renumbered_twice(void)
     OK(sys_remove_tree(AT_FDCWD, folder));
 }
 
-/* Pairs of inodes, one dead and one alive, that have the same number by now;
- * which of the two has the lower one differs. */
+/* Pairs of inodes, one gone and one existing, that have the same number now;
+ * which of the two had the lower number varies. */
 enum { PAIRS = 64, FIRST = 1000, SECOND = 2000, SHARED = 3000, LAST = 4000 };
 
 static uint64_t living(guint i)
@@ -104,9 +107,10 @@ static void lose(struct undo_log *log, uint64_t from, uint64_t to, int64_t seq)
     OK(undo_log_add_alias(log, &remade));
 }
 
-/* Step 3 has recorded both. The dead one died by somebody else's hand; who had
- * its number then was lost by step 12, and is gone since. The living one was
- * lost by step 11, which was taken back later; some of them again, by 30. */
+/* Step 3 has recorded both. Another process removed the first; the inode that
+ * had its number next was lost by step 12, and is gone since. The existing one
+ * was lost by step 11, which was undone later; some of them were lost again, by
+ * step 30. */
 static void share_numbers(struct undo_log *log)
 {
     undo_log_use(log, 0, 20);
@@ -137,8 +141,8 @@ static void assert_living(struct undo_log *log, int dirfd)
     }
 }
 
-/* The one that has got the number last has it, whatever the order in which the
- * record or the log has them. */
+/* The inode that got the number last owns it, in whatever order the record or
+ * the log lists them. */
 static void shared_numbers(void)
 {
     g_autofree char *folder = g_dir_make_tmp("stepback-test-XXXXXX", NULL);
@@ -183,25 +187,25 @@ static void assert_births(struct undo_log *log)
 {
     int64_t born;
 
-    /* Lost by step 5 was a 12 that was born at 150. */
+    /* Step 5 lost a 12 that was born at 150. */
     g_assert_cmpuint(follow(log, 12, 149, &born), ==, 0);
     g_assert_cmpuint(follow(log, 12, 150, &born), ==, 12);
     g_assert_cmpint(born, ==, 300);
     g_assert_cmpuint(follow(log, 12, 0, &born), ==, 12);
-    /* The 21 that step 8 lost is the one that step 5 had made; the 31 is not,
-     * which was made by others. */
+    /* Step 8 lost the 21 that step 5 had made; another process had made the 31.
+     */
     g_assert_cmpuint(follow(log, 20, 100, &born), ==, 22);
     g_assert_cmpint(born, ==, 900);
     g_assert_cmpuint(follow(log, 30, 100, &born), ==, 0);
-    /* Nobody knows. */
+    /* Unknown. */
     g_assert_cmpuint(follow(log, 40, 100, &born), ==, 42);
     g_assert_cmpint(born, ==, INT64_MAX);
-    /* Nothing has happened to it. */
+    /* It has not changed. */
     g_assert_cmpuint(follow(log, 50, 100, &born), ==, 50);
     g_assert_cmpint(born, ==, 0);
 }
 
-/* A number that is given again is another inode's, if it was born later. */
+/* An inode that was born later reuses the number of another one. */
 static void births(void)
 {
     static const struct undo_log_remade remade[] = {
@@ -233,9 +237,9 @@ static void births(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/alias/renumbered", renumbered);
-    g_test_add_func("/alias/renumbered-twice", renumbered_twice);
-    g_test_add_func("/alias/shared-numbers", shared_numbers);
-    g_test_add_func("/alias/births", births);
+    g_test_add_func("/alias/records-follow-new-numbers", renumbered);
+    g_test_add_func("/alias/one-inode-has-one-record", renumbered_twice);
+    g_test_add_func("/alias/last-owner-has-a-shared-number", shared_numbers);
+    g_test_add_func("/alias/birth-time-tells-inodes-apart", births);
     return g_test_run();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ambient-test - changes outside of steps that follow each other are one step,
- * and do not push commands out of the history.
+ * ambient-test - consecutive changes outside steps form one ambient step.
+ *
+ * Such steps do not push commands out of the history.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include "tests/lib/limits_common.h"
 #include "tests/lib/oracle.h"
 
-/* An open ambient step is committed, as after a quiet time, whatever else the
- * answer is. */
+/* An open ambient step is committed, as after a quiet period, whatever the
+ * reply is. */
 static void commit(struct world *w)
 {
     json_decref(w->backend->request(w, "preview", json_object(), NULL));
@@ -37,8 +38,8 @@ static int64_t newest(struct world *w)
     return id;
 }
 
-/* What a background program may do: write in place, anew, by renames, in
- * folders that it makes, and remove it again. */
+/* Changes as a background program makes them: write in place, write anew, by
+ * renames, in directories that it makes, and remove it all again. */
 static void work(struct world *w, unsigned round)
 {
     static const char *const texts[] = { "one", "two, longer", "3", "four" };
@@ -77,7 +78,7 @@ static void many_are_one(struct world *w)
     json_decref(world_redo(w, 1));
     world_assert_equal(w, after);
 
-    /* What was undone and redone does not go on. */
+    /* An ambient step that was undone and redone does not continue. */
     work(w, 5);
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 2);
@@ -99,7 +100,7 @@ static void a_command_ends_it(struct world *w)
     commit(w);
     work(w, 2);
     between = world_snapshot(w);
-    json_decref(world_close_step(w, world_step(w))); /* which changes nothing */
+    json_decref(world_close_step(w, world_step(w))); /* it changes nothing */
     work(w, 3);
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 4);
@@ -109,7 +110,7 @@ static void a_command_ends_it(struct world *w)
     world_assert_equal(w, before);
 }
 
-/* Seen by the watcher, or not. */
+/* With or without the watcher. */
 static void an_edit_ends_it(struct world *w)
 {
     g_autofree char *path = world_host_path(w, "other");
@@ -141,7 +142,7 @@ static void a_kill_keeps_it(struct world *w)
     g_assert_true(world_start(w));
     world_assert_equal(w, after);
     g_assert_cmpuint(world_history_count(w), ==, 1);
-    work(w, 2); /* a new one, by a process that does not know the other */
+    work(w, 2); /* a new one, by a process without knowledge of the other */
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 2);
     json_decref(world_undo(w, 1));
@@ -150,7 +151,7 @@ static void a_kill_keeps_it(struct world *w)
     world_assert_equal(w, before);
 }
 
-/* A step that would be over its limit ends in time: it is no wall. */
+/* An ambient step ends before it exceeds its limit, so it is not a wall. */
 static void size_ends_it(struct world *w)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
@@ -172,7 +173,7 @@ static void size_ends_it(struct world *w)
     world_assert_equal(w, before);
 }
 
-/* A change that is too large for a step of its own. */
+/* A change that is too large for a step of its own is a wall. */
 static void a_large_change_is_a_wall(struct world *w)
 {
     limits_configure(w, "max_single_step_size_bytes", FILE_SIZE / 2);
@@ -181,7 +182,7 @@ static void a_large_change_is_a_wall(struct world *w)
     limits_expect_unprotected(w, newest(w));
 }
 
-/* Nor is there an end to it if the record of one change is too much. */
+/* Nor can it end in time if the record of one change exceeds the limit. */
 static void a_deep_change_is_a_wall(struct world *w)
 {
     g_autofree char *name = g_strnfill(200, 'd');
@@ -228,14 +229,14 @@ static const struct {
     const char *name;
     void (*run)(struct world *w);
 } cases[] = {
-    { "one", many_are_one },
-    { "command", a_command_ends_it },
-    { "edit", an_edit_ends_it },
-    { "kill", a_kill_keeps_it },
-    { "size", size_ends_it },
-    { "large", a_large_change_is_a_wall },
-    { "deep", a_deep_change_is_a_wall },
-    { "count", commands_stay },
+    { "changes-form-one-step", many_are_one },
+    { "a-command-ends-it", a_command_ends_it },
+    { "an-edit-ends-it", an_edit_ends_it },
+    { "a-kill-keeps-it", a_kill_keeps_it },
+    { "the-size-limit-ends-it", size_ends_it },
+    { "a-large-change-is-a-wall", a_large_change_is_a_wall },
+    { "a-deep-change-is-a-wall", a_deep_change_is_a_wall },
+    { "commands-stay", commands_stay },
 };
 
 struct run {

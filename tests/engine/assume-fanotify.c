@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * assume-fanotify - what watch_fanotify.c relies on in the kernel.
+ * assume-fanotify - check what watch_fanotify.c assumes about the kernel.
  *
- * As this user, and, if that is root, as one without privileges as well: an
- * inode mark on a directory tells changes of the names in it and of what they
- * name, with a file handle that is the directory's own, and our own changes
- * with our pid, those of another process with another, or 0.
+ * As this user, and, if that is root, also as an unprivileged one: an inode
+ * mark on a directory reports changes of its names and of the inodes that they
+ * name, with the directory's own file handle; our changes with our pid, those
+ * of another process with a different one, or 0.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,12 +35,12 @@ enum {
     SKIP = 77, /* an exit code */
 };
 
-/* What was told, all in one. */
+/* All events, combined. */
 struct told {
     uint64_t mask;
     bool own, other;      /* pids */
-    bool handle, strange; /* of the directory, or of another */
-    char names[4096];     /* of the entries, each with a blank behind it */
+    bool handle, strange; /* of the directory; of another one */
+    char names[4096];     /* of the entries, each followed by a space */
 };
 
 static void read_name(struct told *told,
@@ -62,7 +62,7 @@ static void read_name(struct told *told,
     strncat(told->names, " ", sizeof(told->names) - strlen(told->names) - 1);
 }
 
-/* One may follow another at a multiple of 4 (FANOTIFY_EVENT_ALIGN). */
+/* Events are aligned to 4 (FANOTIFY_EVENT_ALIGN). */
 typedef struct fanotify_event_metadata event __attribute__((aligned(4)));
 
 static struct told read_all(int fan, const struct file_handle *dir)
@@ -113,7 +113,7 @@ static void assert_told(const struct told *told, bool own)
     g_assert_nonnull(strstr(told->names, "b "));
 }
 
-/* In a child, since it may change its user. */
+/* Run in a child, since it may change its user. */
 static void run_child(const char *path, bool drop)
 {
     union {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control-end-test - clients of the control socket that end: one that sends no
- * more gets its answers, one that is gone is dropped.
+ * control-end-test - clients that stop sending, or hang up.
+ *
+ * A client of the control socket that stops sending gets its replies; one that
+ * is gone is dropped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@ enum { MANY = 200 };
 struct fixture {
     struct world *world; /* for its folders; never started */
     struct ic *ic;
-    int fd; /* the client's */
+    int fd; /* of the client */
 };
 
 static void connect_client(struct fixture *f)
@@ -67,7 +69,8 @@ static void put(struct fixture *f, const char *type, int id, int step)
                     (ssize_t)strlen(line));
 }
 
-/* All that comes until the engine hangs up: this many answers, in order. */
+/* Expect exactly this number of replies, in order, before the engine hangs up.
+ */
 static void expect_answers(struct fixture *f, int count)
 {
     FILE *in = fdopen(f->fd, "r");
@@ -79,7 +82,7 @@ static void expect_answers(struct fixture *f, int count)
         const char *id = json_string_value(
             json_object_get(answer, "request_id"));
 
-        if (id) { /* and no event */
+        if (id) { /* not an event */
             g_assert_cmpstr(
                 json_string_value(json_object_get(answer, "status")), ==, "ok");
             g_assert_cmpint(atoi(id), ==, ++n);
@@ -90,7 +93,7 @@ static void expect_answers(struct fixture *f, int count)
     g_assert_cmpint(n, ==, count);
 }
 
-/* ---- half of it ---------------------------------------------------------- */
+/* ---- clients that stop sending ------------------------------------------- */
 
 static void one_request(struct fixture *f, gconstpointer data)
 {
@@ -99,7 +102,7 @@ static void one_request(struct fixture *f, gconstpointer data)
     expect_answers(f, 1);
 }
 
-/* Each is carried out, also those that wait for the one before. */
+/* Every request runs, also those queued behind another. */
 static void a_step(struct fixture *f, gconstpointer data)
 {
     put(f, "step.open", 1, 1);
@@ -110,7 +113,7 @@ static void a_step(struct fixture *f, gconstpointer data)
     expect_answers(f, 4);
 }
 
-/* The last line may lack its newline; a part of a message is none. */
+/* The last line may lack its newline; an incomplete message is ignored. */
 static void no_newline(struct fixture *f, gconstpointer data)
 {
     static const char last[] = "{\"type\":\"status\",\"request_id\":\"2\"}";
@@ -141,9 +144,10 @@ static void nothing(struct fixture *f, gconstpointer data)
     expect_answers(f, 0);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- clients that are gone ----------------------------------------------- */
 
-/* What waits goes with the client: the step it opened stays open. */
+/* Queued requests are dropped with the client: the step that it opened stays
+ * open. */
 static void gone(struct fixture *f, gconstpointer data)
 {
     for (int i = 1; i <= MANY; i++)
@@ -174,8 +178,8 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* The last that the watcher has to tell is for a client that was taken in when
- * the engine had begun to end. */
+/* The watcher's last report goes to a client that was accepted after the engine
+ * began to end. */
 static void closed_meanwhile(struct fixture *f, gconstpointer data)
 {
     g_autofree char *edit = g_strdup_printf("touch '%s/file'", f->world->share);
@@ -212,11 +216,11 @@ int main(int argc, char **argv)
         const char *path;
         void (*run)(struct fixture *, gconstpointer);
     } cases[] = {
-        { "/control-end/half/one-request", one_request },
-        { "/control-end/half/a-step", a_step },
-        { "/control-end/half/no-newline", no_newline },
-        { "/control-end/half/many-requests", many_requests },
-        { "/control-end/half/nothing", nothing },
+        { "/control-end/half/one-request-is-answered", one_request },
+        { "/control-end/half/queued-requests-run", a_step },
+        { "/control-end/half/last-line-needs-no-newline", no_newline },
+        { "/control-end/half/many-requests-are-answered", many_requests },
+        { "/control-end/half/nothing-is-sent", nothing },
         { "/control-end/gone/at-once", gone },
         { "/control-end/gone/after-half", gone_after_half },
         { "/control-end/closed-meanwhile", closed_meanwhile },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control-history-test - what one client of the control socket does to the
- * history, the others are told: event.history_changed.
+ * control-history-test - clients get event.history_changed.
+ *
+ * It is sent when another client of the control socket changes the history.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,15 +20,15 @@
 #include "tests/lib/world.h"
 
 enum {
-    QUEUE = 4 << 20,    /* what control.c keeps for a client at most */
-    SOCKET = 1 << 20,   /* and the kernel, more than that */
-    EVENT_MAX = 2 << 20 /* an event's bytes */
+    QUEUE = 4 << 20,    /* limit of control.c's queue for a client */
+    SOCKET = 1 << 20,   /* the kernel's buffer, and more */
+    EVENT_MAX = 2 << 20 /* bytes of an event */
 };
 
 struct fixture {
-    struct world *world;        /* its client does, */
-    struct control_client *two; /* and these are told */
-    int silent;                 /* this one does not read */
+    struct world *world;        /* its client acts, */
+    struct control_client *two; /* this one gets events */
+    int silent;                 /* this one never reads */
 };
 
 static int attach(struct fixture *f)
@@ -59,7 +60,7 @@ static void tear_down(struct fixture *f, gconstpointer data)
     world_free(f->world);
 }
 
-/* A step that makes this file. */
+/* Make this file in a step. */
 static int64_t make(struct fixture *f, const char *path)
 {
     struct world *w = f->world;
@@ -70,7 +71,7 @@ static int64_t make(struct fixture *f, const char *path)
     return id;
 }
 
-/* The next event's: these steps and no others, 0 ends them. */
+/* Expect the next event to name exactly these steps (0-terminated). */
 static json_t *expect(struct fixture *f, const char *operation, ...)
 {
     json_t *payload = control_client_wait_event(f->two,
@@ -92,7 +93,7 @@ static json_t *expect(struct fixture *f, const char *operation, ...)
     return payload;
 }
 
-/* Nobody was told anything more: an answer comes after the events. */
+/* Expect no further event: a reply follows earlier events. */
 static void expect_no_more(struct fixture *f)
 {
     g_autoptr(GError) error = NULL;
@@ -105,9 +106,9 @@ static void expect_no_more(struct fixture *f)
     g_assert_null(f->world->backend->event(f->world, "event.history_changed"));
 }
 
-/* ---- who is told what ---------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
-static void others_are_told(struct fixture *f, gconstpointer data)
+static void other_clients_get_it(struct fixture *f, gconstpointer data)
 {
     int64_t a = make(f, "a"), b = make(f, "b"), end = 0;
     json_t *payload, *report, *change;
@@ -127,8 +128,8 @@ static void others_are_told(struct fixture *f, gconstpointer data)
     expect_no_more(f);
 }
 
-/* The one who asked may be gone before it is done. */
-static void also_of_who_is_gone(struct fixture *f, gconstpointer data)
+/* The client that made the request may be gone before it is done. */
+static void sent_if_client_is_gone(struct fixture *f, gconstpointer data)
 {
     static const char request[] =
         "{\"type\":\"rollback\",\"request_id\":\"1\"}\n";
@@ -145,8 +146,7 @@ static void also_of_who_is_gone(struct fixture *f, gconstpointer data)
     expect_no_more(f);
 }
 
-static void what_changes_nothing_is_not_told(struct fixture *f,
-                                             gconstpointer data)
+static void not_sent_without_change(struct fixture *f, gconstpointer data)
 {
     make(f, "a");
     world_refused(f->world, "rollback", json_pack("{s:i}", "steps", 0), 1004);
@@ -157,8 +157,8 @@ static void what_changes_nothing_is_not_told(struct fixture *f,
     expect_no_more(f);
 }
 
-/* A rollback of two steps that stops after the first. */
-static void a_part_is_told(struct fixture *f, gconstpointer data)
+/* A rollback of two steps stops after the first. */
+static void sent_after_partial_rollback(struct fixture *f, gconstpointer data)
 {
     int64_t b, end = 0;
 
@@ -189,7 +189,7 @@ static int64_t make_with_command(struct fixture *f, const char *path,
     return id;
 }
 
-/* What is too much is left out of it, and it says so. */
+/* Steps beyond the bound are left out, and the event says so. */
 static void an_event_is_bounded(struct fixture *f, gconstpointer data)
 {
     int64_t end = 0, a = make(f, "a");
@@ -212,12 +212,13 @@ static void an_event_is_bounded(struct fixture *f, gconstpointer data)
     json_decref(payload);
 }
 
-/* Steps as large as a guest can make them. */
+/* Make steps as large as a guest can make them. */
 static void make_large(struct fixture *f, unsigned steps)
 {
     enum { FILES = 1000, NAME = 240 };
     struct world *w = f->world;
-    g_autofree char *name = g_strnfill(NAME, '\1'); /* six bytes each in JSON */
+    g_autofree char *name = g_strnfill(NAME, '\1'); /* JSON needs six bytes for
+                                                     * each */
 
     for (unsigned i = 0; i < steps; i++) {
         int64_t id = world_step(w);
@@ -231,8 +232,8 @@ static void make_large(struct fixture *f, unsigned steps)
     }
 }
 
-/* An answer that nobody can take helps nobody. */
-static void answers_are_bounded(struct fixture *f, gconstpointer data)
+/* A reply that is larger than the queue is refused. */
+static void replies_are_bounded(struct fixture *f, gconstpointer data)
 {
     enum { STEPS = 4, ANSWER_MAX = 9 << 20 };
     static const char *const types[] = { "history", "preview", "rollback",
@@ -255,9 +256,8 @@ static void answers_are_bounded(struct fixture *f, gconstpointer data)
     }
 }
 
-/* Nothing is kept without bound for a client that does not read. */
-static void who_does_not_read_is_not_waited_for(struct fixture *f,
-                                                gconstpointer data)
+/* The queue for a client that does not read is bounded. */
+static void queue_is_bounded(struct fixture *f, gconstpointer data)
 {
     static char buffer[1 << 16];
     size_t got = 0;
@@ -276,8 +276,8 @@ static void who_does_not_read_is_not_waited_for(struct fixture *f,
     g_assert_cmpuint(got, <, QUEUE + SOCKET);
 }
 
-/* rollback with "down_to": a step by its id, whatever has come since. */
-static void what_came_later_goes_with_it(struct fixture *f, gconstpointer data)
+/* rollback with "down_to" undoes a step by its id, with all later ones. */
+static void down_to_undoes_later_steps(struct fixture *f, gconstpointer data)
 {
     struct world *w = f->world;
     g_autoptr(GPtrArray) first = NULL, later = NULL;
@@ -311,14 +311,16 @@ int main(int argc, char **argv)
         const char *path;
         void (*run)(struct fixture *, gconstpointer);
     } cases[] = {
-        { "/control-history/others", others_are_told },
-        { "/control-history/gone", also_of_who_is_gone },
-        { "/control-history/nothing", what_changes_nothing_is_not_told },
-        { "/control-history/part", a_part_is_told },
-        { "/control-history/down-to", what_came_later_goes_with_it },
-        { "/control-history/bounded", an_event_is_bounded },
-        { "/control-history/answers", answers_are_bounded },
-        { "/control-history/silent", who_does_not_read_is_not_waited_for },
+        { "/control-history/other-clients-get-it", other_clients_get_it },
+        { "/control-history/sent-if-client-is-gone", sent_if_client_is_gone },
+        { "/control-history/not-sent-without-change", not_sent_without_change },
+        { "/control-history/sent-after-partial-rollback",
+          sent_after_partial_rollback },
+        { "/control-history/down-to-undoes-later-steps",
+          down_to_undoes_later_steps },
+        { "/control-history/event-is-bounded", an_event_is_bounded },
+        { "/control-history/replies-are-bounded", replies_are_bounded },
+        { "/control-history/queue-is-bounded", queue_is_bounded },
     };
 
     g_test_init(&argc, &argv, NULL);

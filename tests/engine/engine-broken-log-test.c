@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine-broken-log-test - undo from a log that is not what it was, and
- * rollbacks that did not come to their end.
+ * engine-broken-log-test - undo from a damaged log, and interrupted rollbacks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +14,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-/* ---- logs that are not what they were ------------------------------------ */
+/* ---- damaged logs -------------------------------------------------------- */
 
 static void flip_byte(const char *path, off_t offset)
 {
@@ -29,8 +28,8 @@ static void flip_byte(const char *path, off_t offset)
     close(fd);
 }
 
-/* Nothing is changed, the step stays in the history, and is undone as soon as
- * the log is whole again. */
+/* Nothing changes, the step stays in the history, and it can be undone once the
+ * log is intact again. */
 static void expect_refused(struct guard *f, int code)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
@@ -95,7 +94,7 @@ static void damaged_line(struct guard *f, gconstpointer data)
     g_assert_true(ic_rollback(f->ic, 1, true, NULL, NULL));
 }
 
-/* Killed while the first line was being written. */
+/* Killed while it wrote the first line. */
 static void torn_header(struct guard *f, gconstpointer data)
 {
     g_autofree char *wal = guard_log_path(f, "wal/in_progress");
@@ -127,10 +126,10 @@ static void other_version(struct guard *f, gconstpointer data)
     guard_start(f);
 }
 
-/* ---- rollbacks that did not come to their end ---------------------------- */
+/* ---- interrupted rollbacks ----------------------------------------------- */
 
-/* Killed after a directory was put aside and before it was looked into: what
- * was moved into it is there and nowhere else. */
+/* Killed after a directory was put aside and before it was processed: an entry
+ * that was moved into it is only there. */
 static void killed_while_detaching(struct guard *f, gconstpointer data)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
@@ -160,7 +159,7 @@ static void killed_while_detaching(struct guard *f, gconstpointer data)
     world_assert_equal(f->world, before);
 }
 
-/* Two steps are asked for, and the older one cannot be undone. */
+/* Two steps are requested, and the older one cannot be undone. */
 static void half_of_two(struct guard *f, gconstpointer data)
 {
     g_autofree char *made = world_host_path(f->world, "made");
@@ -185,7 +184,7 @@ static void half_of_two(struct guard *f, gconstpointer data)
     g_assert_true(ic_rollback(f->ic, 1, true, NULL, NULL));
 }
 
-/* The same of redo, which has its steps again. */
+/* The same for redo, which then has its steps again. */
 static void half_of_two_redone(struct guard *f, gconstpointer data)
 {
     g_autofree char *made = world_host_path(f->world, "made");
@@ -221,7 +220,7 @@ static void half_of_two_redone(struct guard *f, gconstpointer data)
     g_assert_true(g_file_test(made, G_FILE_TEST_IS_DIR));
 }
 
-/* By force, it is passed by, and that is said. */
+/* A forced undo skips the step, and says so. */
 static void passed_by(struct guard *f, gconstpointer data)
 {
     g_autofree char *manifest = guard_log_path(f, "steps/1/manifest.jsonl");
@@ -241,8 +240,8 @@ static void passed_by(struct guard *f, gconstpointer data)
     ic_rollback_result_free(result);
 }
 
-/* An obstacle stops a rollback half-way. Trying again once it is gone takes
- * back that step, not one more. */
+/* An obstacle stops a rollback half-way. A retry after its removal rolls back
+ * that step, and no other. */
 static void tried_again(struct guard *f, gconstpointer data)
 {
     const char *log = f->world->undo_dir;
@@ -287,7 +286,7 @@ static void huge_step_id(struct guard *f, gconstpointer data)
     guard_close_step(f, 1);
 }
 
-/* A record that could not be read back is refused, and the change with it. */
+/* A record too large to be read back is refused, and so is the change. */
 static void huge_record(struct guard *f, gconstpointer data)
 {
     g_autofree char *text = g_strnfill(JOURNAL_MAX_LINE, 'x');
@@ -307,12 +306,12 @@ static const struct guard_case cases[] = {
     { "/broken-log/UL-07/missing-inode", missing_inode },
     { "/broken-log/UL-06/damaged-line", damaged_line },
     { "/broken-log/rollback/killed-while-detaching", killed_while_detaching },
-    { "/broken-log/rollback/tried-again", tried_again },
-    { "/broken-log/rollback/half-of-two", half_of_two },
-    { "/broken-log/redo/half-of-two", half_of_two_redone },
-    { "/broken-log/rollback/passed-by", passed_by },
+    { "/broken-log/rollback/retry-undoes-one-step", tried_again },
+    { "/broken-log/rollback/stops-at-damaged-step", half_of_two },
+    { "/broken-log/redo/stops-at-damaged-step", half_of_two_redone },
+    { "/broken-log/rollback/force-skips-damaged-step", passed_by },
     { "/broken-log/huge-step-id", huge_step_id },
-    { "/broken-log/huge-record", huge_record },
+    { "/broken-log/huge-record-is-refused", huge_record },
     { "/broken-log/CR-07/empty-manifest", torn_header, "" },
     { "/broken-log/CR-07/torn-header", torn_header, "{\"t\":\"step\",\"v\":1" },
     { "/broken-log/UL-04/other-version", other_version },

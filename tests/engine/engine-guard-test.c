@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine-guard-test - what the engine must refuse: ways out of the share, and
- * clients that are no good.
+ * engine-guard-test - the engine refuses ways out of the share.
+ *
+ * It also survives faulty clients.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,8 +54,8 @@ static void parent_of_root(struct guard *f, gconstpointer data)
     ic_inode_unref(dir);
 }
 
-/* A directory that was removed is in the log; a client that still holds it
- * must not get out by "..", nor make anything in it. */
+/* A removed directory is in the log; a client that holds it must neither leave
+ * it by ".." nor create anything in it. */
 static void removed_directory(struct guard *f, gconstpointer data)
 {
     bool later_step = GPOINTER_TO_INT(data);
@@ -81,7 +82,7 @@ static void removed_directory(struct guard *f, gconstpointer data)
     guard_close_step(f, later_step ? 2 : 1);
     g_assert_true(ic_rollback(f->ic, later_step ? 2 : 1, false, NULL, NULL));
     world_assert_equal(f->world, before);
-    /* It is the same directory again, and works. */
+    /* It is the same directory again, and usable. */
     OK(ic_mkdirat(f->ic, &f->cred, sub, "x", 0755, &inode, NULL));
     ic_inode_unref(inode);
     OK(ic_lookup_parent(f->ic, sub, &inode));
@@ -125,7 +126,7 @@ static void second_owner(struct guard *f, gconstpointer data)
     g_assert_error(error, STEPBACK_ERROR, ERROR_BUSY);
 }
 
-/* Refused before a file is made in it. */
+/* Refused before a file is created in it. */
 static void log_among_files(struct guard *f, gconstpointer data)
 {
     g_autofree char *dir = g_build_filename(f->world->base, "papers", NULL);
@@ -141,11 +142,11 @@ static void log_among_files(struct guard *f, gconstpointer data)
     g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY);
     g_assert_false(g_file_test(lock, G_FILE_TEST_EXISTS));
     OK(unlink(file));
-    ic = ic_open_share(&options, NULL); /* an empty one will do */
+    ic = ic_open_share(&options, NULL); /* an empty directory is accepted */
     g_assert_nonnull(ic);
     ic_close(ic);
     g_assert_true(g_file_set_contents(file, "Dear", -1, NULL));
-    ic = ic_open_share(&options, NULL); /* and it is a log now */
+    ic = ic_open_share(&options, NULL); /* it is a log now */
     g_assert_nonnull(ic);
     ic_close(ic);
 }
@@ -165,7 +166,7 @@ static void odd_requests(struct guard *f, gconstpointer data)
     g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
 }
 
-/* A request that is all zeroes but for the content makes a usual file. */
+/* A request with zeroes except for the content makes an ordinary file. */
 static void plain_write(struct guard *f, gconstpointer data)
 {
     struct ic_file_write request = { .path = "new", .data = "x", .len = 1 };
@@ -203,7 +204,7 @@ static void read_only(struct guard *f, gconstpointer data)
 
 /* ---- odd clients --------------------------------------------------------- */
 
-/* More path bytes than a record of the log may have. */
+/* The paths have more bytes than a record of the log may have. */
 static void long_paths(struct guard *f, gconstpointer data)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
@@ -222,8 +223,8 @@ static void long_paths(struct guard *f, gconstpointer data)
     world_assert_equal(f->world, before);
 }
 
-/* A client that does not wait for its answers: whoever serves it must not die
- * of that (SIGPIPE). */
+/* A client hangs up before its replies: that must not kill the server
+ * (SIGPIPE). */
 static void hung_up(struct guard *f, gconstpointer data)
 {
     static const char request[] = "{\"type\":\"status\",\"payload\":{},"
@@ -237,7 +238,7 @@ static void hung_up(struct guard *f, gconstpointer data)
             g_assert_cmpint(write(pair[0], request, strlen(request)), >, 0);
         g_assert_true(ic_control_attach(f->ic, pair[1], NULL));
         if (i % 2)
-            g_usleep((gulong)i); /* in the middle of it */
+            g_usleep((gulong)i); /* half-way */
         close(pair[0]);
     }
     guard_open_step(f, 1);
@@ -253,12 +254,12 @@ static const struct guard_case cases[] = {
     { "/guard/moved-away", moved_away },
     { "/guard/log-in-share", log_in_share },
     { "/guard/second-owner", second_owner },
-    { "/guard/log-among-files", log_among_files },
-    { "/guard/odd-requests", odd_requests },
-    { "/guard/plain-write", plain_write },
+    { "/guard/log-directory-must-be-empty", log_among_files },
+    { "/guard/invalid-requests-are-refused", odd_requests },
+    { "/guard/zeroed-request-makes-a-plain-file", plain_write },
     { "/guard/read-only", read_only },
-    { "/guard/long-paths", long_paths },
-    { "/guard/hung-up", hung_up },
+    { "/guard/deep-paths-are-undone", long_paths },
+    { "/guard/survives-hang-up", hung_up },
 };
 
 int main(int argc, char **argv)

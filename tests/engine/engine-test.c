@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine-test - the undo engine: steps taken back, by the test plan's ids,
- * over every backend (world.h), or the one that STEPBACK_WORLD names. Each case
- * changes a tree in a step, undoes the step, and has the oracle compare the
- * whole tree.
+ * engine-test - undo of steps, by the test plan's ids.
+ *
+ * Runs over every backend (world.h), or the one that STEPBACK_WORLD names. Each
+ * case changes a tree in a step, undoes the step, and has the oracle compare
+ * the whole tree.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@ struct bound_case {
     const struct world_backend *backend;
 };
 
-/* Redo it, and undo that; twice, since each makes what the next one uses. */
+/* Redo, and undo that; twice, since each makes what the next one uses. */
 static void check_redo(struct world *w, GPtrArray *before, GPtrArray *after)
 {
     for (int i = 0; i < 2; i++) {
@@ -60,8 +61,8 @@ static void run_undo_case(gconstpointer data)
     world_free(w);
 }
 
-/* The same changes, but the process dies in the step and the next start takes
- * it back (CR-01). */
+/* The same changes, but the process is killed in the step, and the next start
+ * rolls it back (CR-01). */
 static void run_crash_case(gconstpointer data)
 {
     const struct bound_case *bound = data;
@@ -125,7 +126,7 @@ static void ui16(gconstpointer data)
     world_free(w);
 }
 
-/* Several at once, over a restart of the process in between. */
+/* Undo several steps at once, with a restart of the process in between. */
 static void ui16_restart(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -185,7 +186,7 @@ static void ui21(gconstpointer data)
     g_autoptr(GPtrArray) before = NULL;
     int64_t id;
 
-    w->ambient_ms = 200; /* the daemon of a mount has the default, 5 s */
+    w->ambient_ms = 200; /* the daemon of a mount keeps the default, 5 s */
     engine_fill_small(w);
     if (!world_start(w)) {
         world_free(w);
@@ -197,7 +198,7 @@ static void ui21(gconstpointer data)
         g_usleep(10000);
     g_assert_cmpuint(world_history_count(w), ==, 1);
     WRITE("small.txt", "second, of the same ambient step");
-    id = world_step(w); /* opening a step closes it */
+    id = world_step(w); /* opening a step closes the ambient one */
     g_assert_cmpuint(world_history_count(w), ==, 1);
     json_decref(world_close_step(w, id));
     json_decref(world_undo(w, 1));
@@ -232,7 +233,7 @@ static void ui22(gconstpointer data)
     world_free(b);
 }
 
-/* A write through a handle to a file that an earlier step removed. */
+/* Write through a handle of a file that an earlier step removed. */
 static void old_handle(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -378,13 +379,13 @@ static void empty_step(gconstpointer data)
         json_decref(report);
         g_assert_cmpuint(world_history_count(w), ==, 0);
         g_assert_false(wal_exists(w));
-        id = world_step(w); /* and its id is not used again */
+        id = world_step(w); /* its id is not reused */
         json_decref(world_close_step(w, id));
     }
     world_free(w);
 }
 
-/* A step in which everything failed is no step. */
+/* A step in which every change failed is not kept. */
 static void failed_attempts(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -396,7 +397,7 @@ static void failed_attempts(gconstpointer data)
         id = world_step(w);
         g_assert_cmpint(w->backend->rename(w, "src", "src/components/x", 0), ==,
                         -EINVAL);
-        DO(chmod, "run.sh", 0755); /* which it has */
+        DO(chmod, "run.sh", 0755); /* its mode already */
         report = world_close_step(w, id);
         g_assert_true(json_is_false(json_object_get(report, "undoable")));
         json_decref(report);
@@ -432,7 +433,7 @@ static void add_case(const char *backend, const char *group, const char *id,
     g_test_add_data_func(path, data, run);
 }
 
-/* Two tests may have one, and GLib forgets all tests at the end. */
+/* Two tests may share one, and GLib loses track of them at exit. */
 static GPtrArray *bound_cases;
 
 static void add_cases(const struct world_backend *backend,
@@ -444,8 +445,8 @@ static void add_cases(const struct world_backend *backend,
         g_ptr_array_add(bound_cases, bound);
         *bound = (struct bound_case){ &cases[i], backend };
         add_case(backend->name, "", cases[i].id, bound, run_undo_case);
-        /* What a crash leaves is told by the mount: another protocol changes
-         * nothing of it. */
+        /* The mount covers recovery: another protocol makes no difference to
+         * it. */
         if (backend != &world_9p)
             add_case(backend->name, "/CR-01", cases[i].id, bound,
                      run_crash_case);

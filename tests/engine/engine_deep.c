@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_deep - cases of engine_cases.h: trees that are deeper than any path,
- * any stack and any number of fds that one would hold for each level.
+ * engine_deep - cases of engine_cases.h: very deep trees.
+ *
+ * They are deeper than any path, any stack, or any number of fds of which each
+ * level needs one.
  */
 #include "tests/lib/engine_cases.h"
 
@@ -10,14 +12,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Beyond PATH_MAX in the quick run; the kernel's own work for a rename grows
+/* More than PATH_MAX in the quick run; the kernel's own work for a rename grows
  * with depth. -m slow for more. */
 enum { QUICK_LEVELS = 1000, LEVELS = 10000, SPARE_FDS = 2000 };
 
 #define DEEP "deep"
 
-/* The engine holds an fd for each inode that the client holds: what we hold
- * here, by standing at the bottom. */
+/* The engine holds an fd for each inode that the client holds: those that this
+ * test holds while it is at the bottom. */
 static unsigned levels(void)
 {
     unsigned wanted = g_test_slow() ? LEVELS : QUICK_LEVELS;
@@ -31,8 +33,8 @@ static unsigned levels(void)
     return wanted;
 }
 
-/* deep/deep/deep..., made on the host, with a file at the bottom and half-way.
- */
+/* Make deep/deep/deep... on the host, with a file at the bottom and one
+ * half-way. */
 static void fill_deep(struct world *w)
 {
     unsigned count = levels();
@@ -74,7 +76,7 @@ static void deep_create(struct world *w)
     make_deep(w);
 }
 
-/* The report names only what a path can name, but counts all. */
+/* The report names only what fits in a path, but counts everything. */
 static void check_create(struct world *w, json_t *report)
 {
     json_int_t made = json_integer_value(
@@ -120,7 +122,7 @@ static void check_rename(struct world *w, json_t *report)
                           NULL);
 }
 
-/* What changes at the bottom has a home that is as deep. */
+/* An inode that changes at the bottom has a home as deep. */
 static void deep_change(struct world *w)
 {
     unsigned count = levels();
@@ -138,8 +140,8 @@ static void deep_change(struct world *w)
     DO(rename, DEEP, "src/moved", 0);
 }
 
-/* One deep tree becomes the bottom of another, new one, and that goes into it
- * half-way. */
+/* A deep tree becomes the bottom of a new one, which then moves into the first,
+ * half-way down. */
 static void deep_into_deep(struct world *w)
 {
     unsigned count = levels() / 3;

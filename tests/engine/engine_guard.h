@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_guard - an engine over a small folder, for tests of what it refuses.
+ * engine_guard - an engine over a small folder, for tests of refusals.
  */
 #ifndef TESTS_ENGINE_GUARD_H
 #define TESTS_ENGINE_GUARD_H
@@ -23,7 +23,7 @@ struct guard_case {
 /* The program's main(). */
 int guard_main(int argc, char **argv, const struct guard_case *cases, size_t n);
 
-/* Open the engine again, over "file", "other" and "dir/sub". */
+/* Reopen the engine, over "file", "other" and "dir/sub". */
 void guard_start(struct guard *f);
 
 void guard_open_step(struct guard *f, int64_t id);
@@ -32,10 +32,10 @@ void guard_close_step(struct guard *f, int64_t id);
 struct ic_inode *guard_lookup(struct guard *f, struct ic_inode *dir,
                               const char *name);
 
-/* A path in the log; g_free(). */
+/* Return a path in the log; free with g_free(). */
 char *guard_log_path(struct guard *f, const char *path);
 
-/* Step 1: "file" is written into, and "other" removed. */
+/* Step 1 writes into "file" and removes "other". */
 void guard_overwrite_file(struct guard *f);
 
 #endif

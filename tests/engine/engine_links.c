@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_links - what got more names, and lost some: the report says so, name
- * by name (engine_cases.h).
+ * engine_links - reports list each name that a file gained or lost.
+ *
+ * See engine_cases.h.
  */
 #include "tests/lib/engine_cases.h"
 
-/* Is this among the report's changes? from NULL: it has none. */
+/* Return whether the report has this change; from NULL: without one. */
 static bool has_change(json_t *report, const char *path, const char *kind,
                        const char *from)
 {
@@ -51,7 +52,7 @@ static void renamed_linked_check(struct world *w, json_t *report)
     g_assert_true(has_change(report, "new/d", "created", NULL));
 }
 
-/* Over what was there. */
+/* The target existed. */
 static void rename_and_link_over(struct world *w)
 {
     DO(rename, "small.txt", "b", 0);
@@ -66,13 +67,13 @@ static void link_over_check(struct world *w, json_t *report)
     g_assert_true(has_change(report, "run.sh", "modified", NULL));
 }
 
-/* What is lost by a rename is told, and what is not is not. */
+/* A name lost by a rename is reported, others are not. */
 static void rename_over(struct world *w)
 {
     DO(rename, "small.txt", "src/main.c", 0);
     DO(rename, "run.sh", "empty.txt", 0);
     CREATE("run.sh", "another");
-    DO(rename, "third", "src/hard", 0); /* two names of one: nothing */
+    DO(rename, "third", "src/hard", 0); /* both name one file: no effect */
     DO(rename, "soft", "dangling", RENAME_EXCHANGE);
 }
 
@@ -91,7 +92,7 @@ static void rename_over_check(struct world *w, json_t *report)
     g_assert_true(has_change(report, "dangling", "renamed", "soft"));
 }
 
-/* Of three names one is another, one is gone, and one stays. */
+/* Of three names one is renamed, one removed, and one stays. */
 static void rename_and_unlink(struct world *w)
 {
     DO(rename, "small.txt", "b", 0);
@@ -107,7 +108,7 @@ static void rename_unlink_check(struct world *w, json_t *report)
                   has_change(report, "small.txt", "deleted", NULL));
 }
 
-/* The name that stays, and that is known, is no target of a rename. */
+/* A known name that stays is not the target of a rename. */
 static void write_and_unlink(struct world *w)
 {
     WRITE("src/hard", "through the name that stays");
@@ -124,7 +125,7 @@ static void write_unlink_check(struct world *w, json_t *report)
     g_assert_true(has_change(report, "src/hard", "modified", NULL));
 }
 
-/* Of what has lost a name first, the one that stays is told all the same. */
+/* The name that stays is reported even if the file first lost another. */
 static void unlink_and_chmod(struct world *w)
 {
     DO(unlink, "src/hard");
@@ -153,8 +154,8 @@ static void unlink_write_check(struct world *w, json_t *report)
     g_assert_true(has_change(report, "src/hard", "modified", NULL));
 }
 
-/* Where the log is elsewhere, a file is kept as a copy when a name of it goes:
- * that alone is no change of it. */
+/* If the log is elsewhere, a file is copied when it loses a name: that alone is
+ * not a change of the file. */
 static void link_and_unlink(struct world *w)
 {
     DO(link, "run.sh", "walk.sh");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_many - cases of engine_cases.h: large directories, and what the log
- * has to hold for them.
+ * engine_many - cases of engine_cases.h: large directories.
+ *
+ * Also the size of their records in the log.
  */
 #include "tests/lib/engine_cases.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* -m slow for the larger ones; what is asserted depends on neither. */
+/* -m slow for more; no assertion depends on the number. */
 enum { QUICK_ENTRIES = 1500, ENTRIES = 100000 };
 
 static unsigned entries(void)
@@ -53,7 +54,7 @@ static void rename_many(struct world *w)
     DO(rename, "src/moved/sub", "sub", 0);
 }
 
-/* As much for a folder of a hundred thousand files as for an empty one. */
+/* The same for a directory of a hundred thousand files as for an empty one. */
 static void rename_check(struct world *w, json_t *report)
 {
     g_autofree char *manifest = g_build_filename(w->undo_dir, "steps", "1",

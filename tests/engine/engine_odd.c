@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_odd - cases of engine_cases.h: ways of changing a tree that programs
- * seldom use. What the filesystem or the mount does not know is skipped.
+ * engine_odd - cases of engine_cases.h: rarely used ways of changing a tree.
+ *
+ * What the file system or the mount does not support is skipped.
  */
 #include "tests/lib/engine_cases.h"
 
@@ -12,7 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Not possible here: change something else, so that there is a step. */
+/* Not possible here: make some other change, so that there is a step. */
 static void skip(struct world *w, const char *why)
 {
     g_test_skip(why);
@@ -48,7 +49,8 @@ static void append(struct world *w)
 
     g_assert_nonnull(handle);
     OK(w->backend->put(w, "small.txt", O_APPEND, " and more", 9, 0));
-    OK(w->backend->write(w, handle, "appended", 8, 0)); /* not at 0 */
+    OK(w->backend->write(w, handle, "appended", 8, 0)); /* appends despite
+                                                         * offset 0 */
     DO(truncate, "large.bin", 500000);
     OK(w->backend->write(w, handle, "appended again", 14, 0));
     w->backend->close(w, handle);
@@ -149,7 +151,8 @@ static void tmpfile_link(struct world *w)
     g_assert_cmpint(st.st_nlink, ==, 2);
     g_assert_cmpint(st.st_size, ==, 14);
     w->backend->close(w, handle);
-    gone = w->backend->tmpfile(w, ".", O_RDWR); /* and one that never is */
+    gone = w->backend->tmpfile(w, ".", O_RDWR); /* and one that never gets a
+                                                 * name */
     g_assert_nonnull(gone);
     OK(w->backend->write(w, gone, "never", 5, 0));
     w->backend->close(w, gone);
@@ -170,7 +173,7 @@ static void fill_sparse(struct world *w)
 
     engine_fill_small(w);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    OK(ftruncate(fd, (8 << 20) + 100)); /* the end is in a hole as well */
+    OK(ftruncate(fd, (8 << 20) + 100)); /* the end is in a hole, too */
     g_assert_cmpint(pwrite(fd, "middle", 6, 4 << 20), ==, 6);
     g_assert_cmpint(pwrite(fd, "\0\0\0", 3, 5 << 20), ==, 3);
     close(fd);
@@ -246,7 +249,7 @@ static void three_links(struct world *w)
 {
     struct stat st;
 
-    DO(rename, "run.sh", "src/hard", 0); /* over one of three */
+    DO(rename, "run.sh", "src/hard", 0); /* over one of three names */
     WRITE("third", "both that are left");
     DO(stat, "small.txt", &st);
     g_assert_cmpint(st.st_nlink, ==, 2);
@@ -261,7 +264,7 @@ struct acl_entry {
     guint32 id;
 };
 
-/* acl(5) as the kernel has it: a version, then these. */
+/* acl(5) in the kernel's format: a version, then these entries. */
 static GByteArray *acl_new(const struct acl_entry *entries, size_t count)
 {
     const guint32 version = GUINT32_TO_LE(2);
@@ -316,7 +319,7 @@ static void acl_change(struct world *w)
     }
     OK(rc);
     DO(setxattr, "small.txt", ACL_ACCESS, acl->data, acl->len);
-    DO(chmod, "small.txt", 0604); /* which changes the mask */
+    DO(chmod, "small.txt", 0604); /* changes the mask */
     DO(setxattr, "src", ACL_DEFAULT, acl->data, acl->len);
     CREATE("src/inherits-that", "from the folder");
     DO(setxattr, "empty-dir", ACL_DEFAULT, acl->data, acl->len);
@@ -344,13 +347,13 @@ static void fill_suid(struct world *w)
     host_mode(w, "src", 03777);
 }
 
-/* The kernel takes the bits away by itself. */
+/* The kernel clears these bits itself. */
 static void suid_cleared(struct world *w)
 {
     struct stat st;
 
     if (geteuid() != 0) {
-        skip(w, "only root can be somebody else");
+        skip(w, "only root can change the user");
         return;
     }
     OK(w->backend->write_as(w, "large.bin", 1234, "by another", 10, 200000));
@@ -363,7 +366,7 @@ static void suid_cleared(struct world *w)
     DO(truncate, "run.sh", 3);
 }
 
-/* VFS_CAP_REVISION_2, effective, and one right. */
+/* VFS_CAP_REVISION_2, effective, and one capability. */
 static const guint32 capability[5] = { GUINT32_TO_LE(0x02000001),
                                        GUINT32_TO_LE(1 << 10) };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filesystem-test - undo of what only some filesystems do.
+ * filesystem-test - undo of what only some file systems do.
  *
- * Each world lies on a filesystem of its own, on a loop device; without the
- * right to mount one the tests are skipped.
+ * Each world is on its own file system, on a loop device; without the right to
+ * mount one the tests are skipped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ static void fill_parents(struct world *w)
     world_host_dir(w, "b/empty");
     world_host_file(w, "a/x/g", "g");
     world_host_file(w, "b/f", "f");
-    g_usleep(20000); /* a clock tick: what is changed from here on shows */
+    g_usleep(20000); /* a clock tick: later changes have another time */
 }
 
 static void exchange_dirs(struct world *w)
@@ -115,7 +115,7 @@ static const struct {
     { "rename", rename_dir },
 };
 
-/* Undone, redone, undone again; and interrupted. */
+/* Undo, redo, and undo again; and interrupt the step. */
 static void run_parents(struct world *w, void (*change)(struct world *w))
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
@@ -138,7 +138,7 @@ static void run_parents(struct world *w, void (*change)(struct world *w))
         world_assert_equal(w, before);
 }
 
-/* XFS gives directories that are exchanged a new mtime. */
+/* XFS changes the mtime of directories that are exchanged. */
 static void xfs_parents(gconstpointer backend)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(parents); i++) {
@@ -154,8 +154,8 @@ static void xfs_parents(gconstpointer backend)
     }
 }
 
-/* For a client "mv -T" over an empty directory is a rename, however it is
- * made: what it moves keeps its mtime. */
+/* To a client "mv -T" over an empty directory is a rename, however the engine
+ * makes it: the moved directory keeps its mtime. */
 static void xfs_keeps_mtime(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -172,7 +172,7 @@ static void xfs_keeps_mtime(gconstpointer backend)
     end_world(w);
 }
 
-/* ---- what is append-only ------------------------------------------------- */
+/* ---- append-only inodes -------------------------------------------------- */
 
 static void set_append(struct world *w, const char *path, bool append)
 {
@@ -195,8 +195,8 @@ static void fill_fixed(struct world *w)
     world_host_file(w, "f", "f");
 }
 
-/* The kernel lets names be made there, and lets nobody take them away: what
- * could not be undone is not begun. */
+/* The kernel lets names be created in an append-only directory but not removed:
+ * a change that cannot be undone is refused. */
 static void append_refused(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -214,7 +214,7 @@ static void append_refused(gconstpointer backend)
         g_assert_cmpint(w->backend->link(w, "f", "d/f"), ==, -EPERM);
         g_assert_cmpint(w->backend->unlink(w, "d/old"), ==, -EPERM);
         g_assert_cmpint(engine_put(w, "log", O_APPEND, "x"), ==, -EPERM);
-        WRITE("d/old", "new"); /* the file itself is not */
+        WRITE("d/old", "new"); /* the file itself is not append-only */
         CREATE("d/sub/new", "new");
         CREATE("two", "2");
         json_decref(world_close_step(w, id));
@@ -231,7 +231,7 @@ static void append_refused(gconstpointer backend)
     end_world(w);
 }
 
-/* A step that made d/new, and d became append-only since. */
+/* A step has made d/new, and d became append-only afterwards. */
 static int64_t make_stuck(struct world *w)
 {
     int64_t id = world_step(w);
@@ -255,8 +255,8 @@ static void expect_stuck(struct world *w)
     g_assert_cmpint(engine_put(w, "other", O_CREAT, "x"), ==, -EIO);
 }
 
-/* By others, when it was too late to refuse: undo says what to do, and then
- * goes on. */
+/* Another process set the attribute when it was too late to refuse: undo says
+ * what to do, and then continues. */
 static void append_since(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -275,7 +275,7 @@ static void append_since(gconstpointer backend)
     end_world(w);
 }
 
-/* The last way out: what the log alone holds stays. */
+/* The last resort: content that only the log has is kept. */
 static void append_discard(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -313,8 +313,8 @@ static void append_discard(gconstpointer backend)
     end_world(w);
 }
 
-/* A start that cannot take back an interrupted step says why, and may be told
- * to go on without. */
+/* A start that cannot roll back an interrupted step says why, and can be told
+ * to continue without. */
 static void append_start(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -357,7 +357,7 @@ static void fill_names(struct world *w)
     world_host_file(w, "f", data);
 }
 
-/* Others leave so many bytes of the disk. */
+/* Leave so many bytes free on the disk. */
 static void fill_disk(struct world *w, off_t left)
 {
     g_autofree char *path = g_build_filename(w->base, "filling", NULL);
@@ -368,7 +368,7 @@ static void fill_disk(struct world *w, off_t left)
     g_assert_cmpint(fd, >=, 0);
     OK(fstatvfs(fd, &st));
     rest = (off_t)(st.f_bavail * st.f_frsize) - left;
-    /* Some of it is for the file's own map. */
+    /* The file's own extent map needs some space. */
     while (rest > 0 && fallocate(fd, 0, 0, rest) < 0)
         rest -= 4096;
 }
@@ -414,7 +414,7 @@ static void rename_much(struct world *w)
     g_assert_cmpint(done, >, 0);
 }
 
-/* The end of a step takes more room than there is. */
+/* The end of a step needs more space than there is. */
 static void full_end(struct world *w, bool reserve)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
@@ -481,15 +481,15 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "xfs/parents", xfs_parents },
+    { "xfs/parents-change", xfs_parents },
     { "xfs/keeps-mtime", xfs_keeps_mtime },
     { "append-only/refused", append_refused },
-    { "append-only/since", append_since },
-    { "append-only/discard", append_discard },
-    { "append-only/start", append_start },
+    { "append-only/undo-continues-afterwards", append_since },
+    { "append-only/discard-keeps-content", append_discard },
+    { "append-only/start-can-go-on-without", append_start },
 };
 
-/* Where the log is on the same disk. */
+/* Backends with the log on the same disk. */
 static const struct world_backend *const full_backends[] = { &world_folder,
                                                              &world_mount };
 
@@ -497,7 +497,7 @@ int main(int argc, char **argv)
 {
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    /* So that nothing stays mounted, whatever happens. */
+    /* In a private mount namespace no mount outlives the test. */
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * full-disk-redo-test - the undo of a step that has filled the disk gives the
- * room back, unless redo has the only copy of what others wrote.
+ * full-disk-redo-test - undo of a step that filled the disk frees the space.
+ *
+ * Except if the redo has the only copy of another process's edits.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static json_int_t redoable(struct world *w)
     return count;
 }
 
-/* A step that fills the disk. */
+/* A step fills the disk. */
 static void fill_step(struct world *w)
 {
     int64_t id = world_step(w);
@@ -38,7 +39,7 @@ static void fill_step(struct world *w)
     json_decref(world_close_step(w, id));
 }
 
-/* The undo of a step that has filled the disk gives the room back. */
+/* Undo of a step that filled the disk frees the space. */
 static void undo_makes_room(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -58,7 +59,7 @@ static void undo_makes_room(gconstpointer data)
     g_assert_nonnull(strstr(text, "cannot be redone"));
     json_decref(answer);
     world_assert_equal(w, before);
-    w->backend->stop(w); /* the kernel may remember the file until then */
+    w->backend->stop(w); /* the kernel may cache the inode until then */
     g_assert_true(world_start(w));
     for (int i = 0; i < 1000 && free_bytes(w) < 20 * MIB; i++)
         g_usleep(10000);
@@ -67,7 +68,7 @@ static void undo_makes_room(gconstpointer data)
     full_disk_end(w);
 }
 
-/* But not if that is the only copy of what others wrote. */
+/* Unless the redo has the only copy of another process's edits. */
 static void undo_keeps_edits(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -95,7 +96,7 @@ static void undo_keeps_edits(gconstpointer data)
     full_disk_end(w);
 }
 
-/* Nor where it would make next to no difference. */
+/* Nor does it if that would gain next to nothing. */
 static void a_small_redo_stays(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -117,9 +118,9 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "undo-makes-room", undo_makes_room },
+    { "undo-frees-space", undo_makes_room },
     { "undo-keeps-edits", undo_keeps_edits },
-    { "a-small-redo-stays", a_small_redo_stays },
+    { "a-small-redo-is-kept", a_small_redo_stays },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * full-disk-restore-test - a restore of paths for which the disk has no room is
- * refused, and nothing has changed; with room it is made.
+ * full-disk-restore-test - restore of paths on a full disk.
+ *
+ * Without enough space it is refused and changes nothing; with space it
+ * succeeds.
  */
 #include <unistd.h>
 
@@ -17,7 +19,7 @@ static json_t *payload(void)
     return json_pack("{s:[s, s]}", "paths", "data", "c");
 }
 
-/* A file of so many MiB is removed, and another one changed. */
+/* Remove a file of this many MiB, and change another one. */
 static void do_steps(struct world *w)
 {
     int64_t id = world_step(w);
@@ -30,7 +32,7 @@ static void do_steps(struct world *w)
     json_decref(world_close_step(w, id));
 }
 
-/* So much room is left. */
+/* Leave this much space. */
 static void leave(struct world *w, off_t size)
 {
     g_autofree char *room = world_host_path(w, "room");
@@ -67,7 +69,7 @@ static void no_room(gconstpointer backend)
     try_with(backend, 0, false);
 }
 
-/* For what is put by, but not for the file. */
+/* Space for the copy in the log, but not for the file. */
 static void room_for_one_copy(gconstpointer backend)
 {
     try_with(backend, (FILE_MIB + 2) * MIB, false);
@@ -82,9 +84,9 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "no-room", no_room },
-    { "room-for-one-copy", room_for_one_copy },
-    { "room-for-both", room_for_both },
+    { "refused-without-space", no_room },
+    { "refused-with-space-for-one-copy", room_for_one_copy },
+    { "made-with-space-for-both", room_for_both },
 };
 
 int main(int argc, char **argv)

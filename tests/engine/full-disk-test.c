@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * full-disk-test - what happens when there is no room: for the log, and because
- * of the log.
+ * full-disk-test - the log runs out of disk space, or takes the client's.
  *
- * Each world lies on a filesystem of its own, a small tmpfs; without the right
- * to mount one the tests are skipped.
+ * Each world is on its own file system, a small tmpfs; without the right to
+ * mount one the tests are skipped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +37,7 @@ static void unlink_step(struct world *w, const char *name)
     json_decref(world_close_step(w, id));
 }
 
-/* The steps of the next event of eviction; 0: there is none. */
+/* Return the steps in the next event of eviction; 0: none. */
 static int64_t evicted(struct world *w, const char *reason)
 {
     int64_t id = 0;
@@ -57,7 +56,8 @@ static int64_t evicted(struct world *w, const char *reason)
 
 /* ---- a full disk --------------------------------------------------------- */
 
-/* The log holds what a client needs: the oldest steps give way to it. */
+/* When a client needs the space that the log holds, the oldest steps are
+ * evicted. */
 static void gives_way(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -78,7 +78,7 @@ static void gives_way(gconstpointer data)
     full_disk_end(w);
 }
 
-/* Nothing is left to give way: the client is told, and can undo. */
+/* With nothing left to evict the client gets an error, and can undo. */
 static void no_room(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -99,7 +99,7 @@ static void no_room(gconstpointer data)
     full_disk_end(w);
 }
 
-/* Removing is the way out of a full disk: it must not need room itself. */
+/* Removal frees a full disk, so it must not need space itself. */
 static void removes(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -132,7 +132,7 @@ static void removes(gconstpointer data)
     full_disk_end(w);
 }
 
-/* What the log holds is too little to make a difference: it stays. */
+/* A log too small to make a difference is kept. */
 static void small_steps_stay(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -164,7 +164,7 @@ static char *filling(struct world *w, int number)
     return g_strdup_printf("%s/filling-%d", w->base, number);
 }
 
-/* Not one more file or folder can be made here. */
+/* Afterwards no file or directory can be created. */
 static void use_up_inodes(struct world *w)
 {
     for (int i = 0;; i++) {
@@ -194,8 +194,8 @@ static void leave_inodes(struct world *w, int count)
     give_inodes_back(w, count);
 }
 
-/* A step with so many inodes free, and then none: undone, or taken back after a
- * kill. */
+/* Make a step with count free inodes, then with none: undo it, or recover after
+ * a kill. */
 static void rename_with(struct world *w, int count, bool killed)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
@@ -223,7 +223,7 @@ static void rename_with(struct world *w, int count, bool killed)
     world_assert_equal(w, before);
 }
 
-/* Whatever others use up meanwhile. */
+/* For any number of inodes that another process uses up. */
 static void no_inodes(gconstpointer data)
 {
     for (int i = 0; i < 16; i++) {
@@ -237,7 +237,7 @@ static void no_inodes(gconstpointer data)
     }
 }
 
-/* The step itself has used up all there was; its log has room. */
+/* The step itself has used up everything; its log has space. */
 static void share_is_full(gconstpointer data)
 {
     for (int i = 0; i < 8; i++) {
@@ -277,7 +277,8 @@ static void share_is_full(gconstpointer data)
     }
 }
 
-/* What others have used up is no reason not to set a mode back. */
+/* Space that another process has used up must not keep a mode from being
+ * restored. */
 static void full_by_others(gconstpointer data)
 {
     struct world *w = full_disk_start_on(data, "nr_inodes=100,mode=0755", 4096);
@@ -314,9 +315,9 @@ static void write_outside(struct world *w, const char *name, const char *text)
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-/* What others have put into a folder of the step's is kept when that is taken
- * back, also if there is no room to take it back at first: the log has lost
- * what it had for that. */
+/* Files of another process in a directory of the step are kept when the step is
+ * undone, even if there is no space for that at first: the log has lost its
+ * reserve. */
 static void others_are_kept(gconstpointer data)
 {
     struct world *w = full_disk_start_on(data, "nr_inodes=100,mode=0755", 4096);
@@ -330,20 +331,20 @@ static void others_are_kept(gconstpointer data)
     id = world_step(w);
     OK(w->backend->mkdir(w, "new", 0755));
     OK(w->backend->rename(w, "a", "d", 0));
-    write_outside(w, "new/theirs", "somebody else's text");
+    write_outside(w, "new/theirs", "another process's text");
     OK(unlink(reserve));
     OK(rmdir(spare));
     use_up_inodes(w);
     world_refused(w, "step.abort", json_pack("{s:I}", "step_id", id),
                   ERROR_IO_ERROR);
-    g_assert_true(is_anywhere(w, "somebody else's text"));
+    g_assert_true(is_anywhere(w, "another process's text"));
     give_inodes_back(w, 20);
     json_decref(world_undo(w, 1));
-    g_assert_true(is_anywhere(w, "somebody else's text"));
+    g_assert_true(is_anywhere(w, "another process's text"));
     full_disk_end(w);
 }
 
-/* ---- little room --------------------------------------------------------- */
+/* ---- little space -------------------------------------------------------- */
 
 static void min_free(gconstpointer data)
 {
@@ -364,7 +365,7 @@ static void min_free(gconstpointer data)
     full_disk_end(w);
 }
 
-/* Other things fill the disk: forgetting small steps would not help. */
+/* If other files fill the disk, evicting small steps would not help. */
 static void min_free_of_others(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
@@ -384,23 +385,24 @@ static void min_free_of_others(gconstpointer data)
     full_disk_end(w);
 }
 
-enum where { BESIDE = 1, ELSEWHERE = 2 }; /* the log */
+enum where { BESIDE = 1, ELSEWHERE = 2 }; /* place of the log */
 
 static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
     enum where where;
 } cases[] = {
-    { "gives-way", gives_way, BESIDE },
-    { "no-room", no_room, BESIDE },
-    { "removes", removes, BESIDE },
-    { "small-steps-stay", small_steps_stay, BESIDE },
-    { "no-inodes", no_inodes, BESIDE },
-    { "share-is-full", share_is_full, BESIDE | ELSEWHERE },
-    { "full-by-others", full_by_others, BESIDE | ELSEWHERE },
-    { "others-are-kept", others_are_kept, BESIDE },
-    { "min-free", min_free, BESIDE },
-    { "min-free-of-others", min_free_of_others, BESIDE },
+    { "oldest-steps-are-evicted", gives_way, BESIDE },
+    { "a-full-disk-can-be-undone", no_room, BESIDE },
+    { "removal-needs-no-space", removes, BESIDE },
+    { "small-steps-are-kept", small_steps_stay, BESIDE },
+    { "undo-works-without-free-inodes", no_inodes, BESIDE },
+    { "undo-works-after-the-step-filled-the-disk", share_is_full,
+      BESIDE | ELSEWHERE },
+    { "modes-are-restored-on-a-full-disk", full_by_others, BESIDE | ELSEWHERE },
+    { "foreign-files-are-kept", others_are_kept, BESIDE },
+    { "min-free-evicts-steps", min_free, BESIDE },
+    { "min-free-keeps-small-steps", min_free_of_others, BESIDE },
 };
 
 int main(int argc, char **argv)

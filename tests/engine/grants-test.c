@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * grants-test - a client leaves no file that gives rights on the host to other
- * users, unless that is allowed; and undo brings back those that were there.
+ * grants-test - no file of a client grants other users rights.
+ *
+ * That applies to users of the host, unless it is allowed; undo restores such
+ * files that existed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -174,7 +176,7 @@ static void refused(void)
     REFUSED(create(rig, "new", 02644)); /* an ACL could make it executable */
     REFUSED(make_unnamed(rig, 04755));
     REFUSED(make_node(rig, "new", S_IFREG | 04755, 0));
-    REFUSED(make_node(rig, "new", 02755, 0)); /* no type is a file */
+    REFUSED(make_node(rig, "new", 02755, 0)); /* without a type it is a file */
     REFUSED(set(rig, "f", IC_SET_MODE, 04755));
     REFUSED(set(rig, "f", IC_SET_MODE, 02755));
     REFUSED(set(rig, "f", IC_SET_UID | IC_SET_GID | IC_SET_MODE, 04755));
@@ -207,7 +209,7 @@ static void others(void)
     rig_free(rig);
 }
 
-/* Root's write would leave the bit on, with other content. */
+/* Root's write would keep the bit, on other content. */
 static void written(void)
 {
     struct rig *rig = rig_new(false);
@@ -313,7 +315,7 @@ int main(int argc, char **argv)
     umask(0);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/grants/refused", refused);
-    g_test_add_func("/grants/others-are-made", others);
+    g_test_add_func("/grants/other-files-are-made", others);
     g_test_add_func("/grants/not-written-as-root", written);
     g_test_add_func("/grants/write-file", write_file);
     g_test_add_func("/grants/allowed", allowed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * limits-test - which steps are forgotten when the undo log holds too much.
+ * limits-test - which steps are evicted when the undo log exceeds a limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void expect_evicted(struct world *w, const char *reason, int64_t first,
 
 /* ---- eviction ------------------------------------------------------------ */
 
-/* That they are gone from the log as well. */
+/* Evicted steps are gone from the log's directories, too. */
 static void expect_steps(struct world *w, int64_t first, int64_t last)
 {
     g_autofree char *path = g_build_filename(w->undo_dir, "steps", NULL);
@@ -77,7 +77,7 @@ static void ui18(gconstpointer data)
     limits_rollback_refused(w, 4, true, ERROR_NOTHING_TO_UNDO);
     json_decref(world_undo(w, 3));
     world_assert_equal(w, before);
-    /* Their ids stay used. */
+    /* Their ids are not reused. */
     w->backend->stop(w);
     world_start(w);
     world_refused(w, "step.open", json_pack("{s:i}", "step_id", 5),
@@ -125,8 +125,8 @@ static void ui19(gconstpointer data)
     world_free(w);
 }
 
-/* A step that alone is more than the log may hold does not push out the rest
- * and then itself: it is over its own limit. */
+/* A step that alone exceeds the log's limit does not evict all others and then
+ * itself: it exceeds its own limit. */
 static void ui19_one_step(gconstpointer data)
 {
     struct world *w = limits_world(data);
@@ -145,7 +145,7 @@ static void ui19_one_step(gconstpointer data)
     world_free(w);
 }
 
-/* What is removed is moved, not copied: it is not the log's weight. */
+/* What a step removes is moved, not copied: it does not count. */
 static void moved_is_free(gconstpointer data)
 {
     struct world *w = limits_world(data);
@@ -173,7 +173,7 @@ static void moved_is_free(gconstpointer data)
     world_free(w);
 }
 
-/* Killed between the rename and the removal: the next start goes on. */
+/* Killed between the rename and the removal: the next start continues. */
 static void killed_evicting(gconstpointer data)
 {
     struct world *w = limits_world(data);
@@ -196,7 +196,7 @@ static void killed_evicting(gconstpointer data)
     world_free(w);
 }
 
-/* More names than are removed while others wait. */
+/* More names than are removed while other threads wait. */
 static void large_trash(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -221,7 +221,7 @@ static void large_trash(gconstpointer data)
         limits_small_step(w, "evicts");
         expect_evicted(w, "max_step_count", id, id);
         w->backend->stop(w);
-        world_start(w); /* what was left is removed now, or soon */
+        world_start(w); /* the rest is removed now, or soon */
         expect_steps(w, id + 1, id + 1);
         json_decref(world_undo(w, 1));
     }
@@ -236,8 +236,8 @@ static const struct {
     { "UI-18/configured", ui18_configured },
     { "UI-19/log-size", ui19 },
     { "UI-19/one-step", ui19_one_step },
-    { "evict/killed", killed_evicting },
-    { "evict/large", large_trash },
+    { "eviction-continues-after-a-kill", killed_evicting },
+    { "eviction-of-many-names", large_trash },
 };
 
 int main(int argc, char **argv)

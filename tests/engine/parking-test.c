@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parking-test - a server that can park: every change returns IC_PARKED while
- * a decision is pending or a rollback runs, and the server is told the end.
+ * parking-test - changes of a server that can wait return IC_PARKED.
+ *
+ * They do so while a decision is pending or a rollback runs; the server is
+ * notified of the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,7 @@ struct fixture {
     struct ic_inode *file, *dir;
     int fd; /* of file */
 
-    pthread_mutex_t lock; /* which ThreadSanitizer knows, unlike GLib's */
+    pthread_mutex_t lock; /* known to ThreadSanitizer, unlike GLib's */
     pthread_cond_t cond;
     char *id; /* of the last event.safeguard_triggered */
     unsigned released, denied;
@@ -235,10 +237,11 @@ static void denied(struct fixture *f, gconstpointer data)
     g_assert_false(info->undoable);
     g_assert_cmpint(info->exit_code, ==, 3);
     ic_step_info_free(info);
-    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0)); /* an ambient one */
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0)); /* an ambient step */
 }
 
-/* The step did something before it was denied; it is told what was lost. */
+/* The step made changes before it was denied; its answer lists what was lost.
+ */
 static void denied_after_changes(struct fixture *f, gconstpointer data)
 {
     struct ic_safeguard_rules rules = { .delete_threshold = 2,
@@ -261,8 +264,8 @@ static void denied_after_changes(struct fixture *f, gconstpointer data)
     g_assert_cmpint(ic_last_step_id(f->ic), ==, 7);
 }
 
-/* An obstacle stops the rollback of a denied step: that is told, and the step
- * can be taken back later. */
+/* An obstacle stops the rollback of a denied step: that is reported, and the
+ * step can be rolled back later. */
 static void denial_fails(struct fixture *f, gconstpointer data)
 {
     g_autofree char *obstacle = g_build_filename(
@@ -290,9 +293,10 @@ static void denial_fails(struct fixture *f, gconstpointer data)
     OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
 }
 
-/* ---- who waits in the call ----------------------------------------------- */
+/* ---- changes that block -------------------------------------------------- */
 
-/* The verdict is of those who waited, whatever holds by the time they look. */
+/* A parked change gets the verdict that ended its own wait, whatever has
+ * happened since. */
 static void verdicts(struct fixture *f, gconstpointer data)
 {
     struct parking *parking = &f->ic->parking;
@@ -327,7 +331,7 @@ static gpointer unlink_waiting(gpointer data)
     return GINT_TO_POINTER(rc);
 }
 
-/* The engine's end waits for nobody's decision. */
+/* Shutdown of the engine does not wait for a decision. */
 static void refused(struct fixture *f, gconstpointer data)
 {
     GThread *thread;
@@ -342,8 +346,7 @@ static void refused(struct fixture *f, gconstpointer data)
 
 /* ---- the engine's own changes -------------------------------------------- */
 
-/* The responses to the requests "1" and "2", in any order; events are passed
- * over. */
+/* Read the responses to the requests "1" and "2", in any order; skip events. */
 static void read_responses(FILE *in, json_t *ret_responses[2])
 {
     g_autofree char *line = NULL;
@@ -415,7 +418,7 @@ static void rollback_runs(struct fixture *f, gconstpointer data)
     parking_begin_rollback(&f->ic->parking);
     all_return(f, IC_PARKED);
     read_on(f);
-    /* The engine's own threads have nobody who would tell them. */
+    /* The engine's own threads get no notification, so they wait. */
     parking_thread_waits(true);
     OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
     parking_thread_waits(false);
@@ -463,7 +466,7 @@ static void close_engine(struct fixture *f, gconstpointer data)
     OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
 }
 
-/* Without an undo log a denied step could not be taken back. */
+/* Without an undo log a denied step could not be rolled back. */
 static void no_log(struct fixture *f, gconstpointer data)
 {
     struct ic_safeguard_rules rules = { .delete_threshold = 1 };
@@ -487,15 +490,15 @@ static const struct {
     { "/parking/denied", denied },
     { "/parking/denied-after-changes", denied_after_changes },
     { "/parking/denial-fails", denial_fails },
-    { "/parking/verdicts", verdicts },
-    { "/parking/refused", refused },
+    { "/parking/verdict-outlives-the-decision", verdicts },
+    { "/parking/shutdown-does-not-wait", refused },
     { "/parking/write-file/allowed", write_file, GINT_TO_POINTER(1) },
     { "/parking/write-file/denied", write_file },
     { "/parking/rollback-runs", rollback_runs },
-    { "/parking/rollback-tells", rollback_tells },
+    { "/parking/rollback-end-is-notified", rollback_tells },
     { "/parking/close/pending", close_engine },
     { "/parking/close/denied", close_engine, GINT_TO_POINTER(1) },
-    { "/parking/no-log", no_log },
+    { "/parking/needs-an-undo-log", no_log },
 };
 
 int main(int argc, char **argv)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * project-test - undo among projects (xfs_quota(8), chattr(1)).
+ * project-test - undo across projects (xfs_quota(8), chattr(1)).
  *
- * A folder that gives its project to what is in it lets nothing of another one
- * in: rename(2) and link(2) say EXDEV. What was there before its folder had a
- * project, and what the log's folder gives its own to, must come back all the
- * same. XFS knows projects without quotas too.
+ * A directory that passes its project on admits no inode of another project:
+ * rename(2) and link(2) return EXDEV. What existed before its directory had a
+ * project, and what the log's directory passes its own project to, must come
+ * back nevertheless. XFS has projects without quotas, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,8 +88,8 @@ static void fill(struct world *w)
     OK(mkfifo(pipe_path, 0600));
 }
 
-/* Folders of two projects, with files of none; and one below them that gives
- * its own. */
+/* Make directories of two projects, with files of none; and one below them that
+ * passes its own on. */
 static void give_projects(struct world *w)
 {
     set_project_of(w, "d", 5, true);
@@ -132,7 +132,7 @@ static void assert_projects(struct world *w)
     }
 }
 
-/* Undone, redone, undone again; and interrupted. */
+/* Undo, redo, and undo again; and interrupt the step. */
 static void run_all(struct world *w)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
@@ -197,7 +197,7 @@ static void prepare_log(struct world *w)
     set_project(w->base, 7, true);
 }
 
-/* Of a log that was begun before it was known that this is in the way. */
+/* A log that was begun before the engine handled projects. */
 static void prepare_old_log(struct world *w)
 {
     g_autofree char *steps = g_build_filename(w->undo_dir, "steps", NULL);
@@ -239,7 +239,7 @@ static void of_old_log(gconstpointer backend)
 
 #ifdef STEPBACK_FAULT_INJECTION
 
-/* In a child: a step, and its undo, which dies at that point. */
+/* In a child: make a step, and die at that point of its undo. */
 static void die_in_undo(struct world *w, unsigned point)
 {
     const struct fault_plan plan = { .action = FAULT_KILL_BEFORE,
@@ -271,7 +271,7 @@ static bool kill_undo(struct world *w, unsigned point)
     return status != 0;
 }
 
-/* The folders that were told to let things in give their project again. */
+/* Directories that were opened to other projects pass theirs on again. */
 static void killed(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -284,7 +284,7 @@ static void killed(gconstpointer backend)
         before = world_snapshot(w);
         for (unsigned point = 1; kill_undo(w, point); point++) {
             g_assert_true(world_folder_open(w, NULL));
-            /* If it had not begun. */
+            /* In case it had not begun. */
             ic_rollback(world_folder_ic(w), 1, false, NULL, NULL);
             world_assert_equal(w, before);
             assert_projects(w);
@@ -297,16 +297,16 @@ static void killed(gconstpointer backend)
 
 #endif
 
-/* ---- who may not set projects -------------------------------------------- */
+/* ---- users who may not set projects -------------------------------------- */
 
 enum { USER = 12345 };
 
 struct attempt {
     const char *dir;
-    int in_namespace; /* the result of removing its file there */
+    int in_namespace; /* expected when its file is removed there */
 };
 
-/* A namespace with nobody else, as that of the sandbox. */
+/* Enter a user namespace without other users, like the sandbox's. */
 static bool enter_namespace(void)
 {
     static const struct {
@@ -338,7 +338,8 @@ static int remove_file(struct ic *ic, const char *dir_name)
     return rc;
 }
 
-/* In a child: what can be undone is done and undone, the rest is refused. */
+/* In a child: whatever can be undone is done and undone, the rest is refused.
+ */
 static void attempt_all(struct world *w, const struct attempt *attempts,
                         size_t count, bool inside)
 {
@@ -352,7 +353,7 @@ static void attempt_all(struct world *w, const struct attempt *attempts,
     OK(setgroups(0, NULL));
     OK(setresgid(USER, USER, USER));
     OK(setresuid(USER, USER, USER));
-    OK(prctl(PR_SET_DUMPABLE, 1)); /* /proc/self is ours again (proc(5)) */
+    OK(prctl(PR_SET_DUMPABLE, 1)); /* take /proc/self back (proc(5)) */
     if (inside && !enter_namespace())
         _exit(77);
     ic = ic_open_share(&options, &error);
@@ -387,7 +388,7 @@ static void run_attempts(struct world *w, const struct attempt *attempts,
     world_assert_equal(w, before);
 }
 
-/* A folder of the user's, with a file of that project. */
+/* Make a directory of the user's, with a file of that project. */
 static void fill_one(struct world *w, const char *name, unsigned dir,
                      unsigned file)
 {
@@ -454,7 +455,7 @@ int main(int argc, char **argv)
 
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    /* So that nothing stays mounted, whatever happens. */
+    /* In a private mount namespace no mount outlives the test. */
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {

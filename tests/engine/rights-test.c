@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rights-test - the undo of an ordinary user among things that are not all his:
- * a group that he is not in, an owner, capabilities, the set-group-ID bit. What
- * he could not put back is refused when it is about to change; the rest comes
- * back, in a user namespace that knows but himself as well as outside of it.
+ * rights-test - undo by a user who lacks rights on some inodes.
  *
+ * They have a group without the user in it, another owner, capabilities, or the
+ * set-group-ID bit. A change that the user could not undo is refused; the rest
+ * comes back, in a user namespace with no other user as well as outside it.
  * Root prepares the tree and compares; a child that is not root does the rest.
  */
 #include <errno.h>
@@ -36,7 +36,7 @@ struct rights_case {
     const char *path;
     void (*prepare)(const struct rig *rig);
     void (*change)(struct rig *rig);
-    const char *elsewhere; /* a filesystem for the log, or NULL */
+    const char *elsewhere; /* a file system for the log, or NULL */
 };
 
 /* ---- the tree, by root --------------------------------------------------- */
@@ -108,7 +108,7 @@ static void with_attribute(const struct rig *rig)
     g_assert_true(rc == 0 || errno == ENOTSUP);
 }
 
-/* ---- what the step does -------------------------------------------------- */
+/* ---- changes of the step ------------------------------------------------- */
 
 static struct ic_inode *look_up(struct rig *rig)
 {
@@ -233,7 +233,7 @@ static void unlink_and_close(struct rig *rig)
     close_it(rig);
 }
 
-/* ---- the frame ----------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------- */
 
 static void open_share(struct rig *rig)
 {
@@ -252,10 +252,10 @@ static void become_user(void)
     OK(setgroups(0, NULL));
     OK(setresgid(USER, USER, USER));
     OK(setresuid(USER, USER, USER));
-    OK(prctl(PR_SET_DUMPABLE, 1)); /* /proc/self is ours again (proc(5)) */
+    OK(prctl(PR_SET_DUMPABLE, 1)); /* take /proc/self back (proc(5)) */
 }
 
-/* A user namespace with nobody else, as that of the sandbox. */
+/* Enter a user namespace without other users, like the sandbox's. */
 static void enter_namespace(void)
 {
     static const struct {
@@ -300,7 +300,7 @@ static void undo(struct rig *rig)
     ic_close(rig->ic);
 }
 
-/* In a child, or in one that is in the namespace: the step, its undo, both. */
+/* In a child, or in one in the namespace: make the step, undo it, or both. */
 static bool as_user(struct rig *rig, const struct rights_case *test,
                     bool namespace, bool step, bool back)
 {
@@ -427,7 +427,7 @@ static void set_attributes(const struct rig *rig, const char *name)
     }
 }
 
-/* Root that has all rights puts back also what only it can. */
+/* Root with all capabilities restores attributes that only it can set. */
 static void root_attributes(void)
 {
     struct rights_case test = { .elsewhere = "/dev/shm",

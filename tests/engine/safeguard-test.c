@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safeguard-test - steps that delete much are held until somebody decides: the
- * test plan's 5.4 (doc/design.md), over every backend (world.h).
+ * safeguard-test - steps that delete much are held until a client decides.
+ *
+ * The test plan's 5.4 (doc/design.md), over every backend (world.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 
 enum { THRESHOLD = 5 };
 
-/* Removes all it can, as rm -f does; the first error. */
+/* Remove as much as possible, like rm -f; returns the first error. */
 static int remove_files(struct world *w)
 {
     int first = 0;
@@ -64,7 +65,7 @@ static void check_delete_event(json_t *event, int64_t step)
     g_assert_nonnull(json_object_get(event, "message"));
 }
 
-/* A step in which the command's fifth deletion is held. */
+/* Make a step in which the command's fifth deletion is held. */
 static int64_t hold_delete(struct world *w, struct rig_command *command,
                            char **ret_id)
 {
@@ -81,7 +82,8 @@ static int64_t hold_delete(struct world *w, struct rig_command *command,
     return step;
 }
 
-/* The fifth deletion has not happened, others wait too, and reads go on. */
+/* The fifth deletion has not happened, other changes wait, too, and reads go
+ * on. */
 static void sg01(gconstpointer backend)
 {
     struct world *w = rig_start(backend);
@@ -99,8 +101,8 @@ static void sg01(gconstpointer backend)
     then = world_snapshot(w);
     rig_command_start(&other, w, make_folder);
     g_usleep(RIG_STILL_US);
-    /* Not of names in "dir" that are new to the client: its kernel holds the
-     * folder's lock while a deletion there waits. */
+    /* Only known names of "dir": the client's kernel holds the directory's lock
+     * while a deletion there waits, and a new name needs it. */
     DO(stat, "large", &st);
     DO(stat, "dir/f4", &st);
     status = rig_request(w, "status", NULL);
@@ -137,7 +139,7 @@ static void sg02(gconstpointer backend)
     before = world_snapshot(w);
     step = hold_delete(w, &command, &id);
     rig_confirm(w, id, "allow");
-    OK(rig_command_end(&command)); /* the rule is silent from here */
+    OK(rig_command_end(&command)); /* from here on the rule is silent */
     g_assert_cmpint(count_files(w), ==, 0);
     rig_request_fails(w, "safeguard.confirm", rig_answer_of(id, "deny"),
                       ERROR_UNKNOWN_SAFEGUARD);
@@ -147,7 +149,7 @@ static void sg02(gconstpointer backend)
     json_decref(report);
     json_decref(world_undo(w, 1));
     world_assert_equal(w, before);
-    /* In the next step it speaks again. */
+    /* In the next step it triggers again. */
     step = hold_delete(w, &command, &next);
     rig_confirm(w, next, "deny");
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
@@ -209,7 +211,7 @@ static int remove_one(struct world *w)
     return w->backend->unlink(w, "small");
 }
 
-/* Its owner gives the step up while the decision is pending. What was held
+/* The client aborts the step while the decision is pending. The held change
  * fails, though there is no denied step any more. */
 static void abort_pending(gconstpointer backend)
 {
@@ -258,7 +260,8 @@ static void abort_denied(gconstpointer backend)
     world_free(w);
 }
 
-/* What the step made itself, and what no command makes, is not counted. */
+/* Files that the step made itself, and changes outside commands, do not count.
+ */
 static void not_counted(gconstpointer backend)
 {
     struct world *w = rig_start(backend);
@@ -286,7 +289,7 @@ static void not_counted(gconstpointer backend)
     world_free(w);
 }
 
-/* ---- many who wait ------------------------------------------------------- */
+/* ---- many waiting changes ------------------------------------------------ */
 
 struct mode_change {
     struct world *world;
@@ -318,7 +321,7 @@ static void many_wait(gconstpointer backend)
     rig_configure(w, json_pack("{s:i, s:i}", "delete_threshold", 1,
                                "timeout_seconds", 60));
     world_step(w);
-    /* Names that a mount's client knows, it asks for without the lock. */
+    /* For names that it knows, a mount's client does not take the lock. */
     for (int i = 0; i < RIG_FILES; i++) {
         changes[i] = (struct mode_change){ w, rig_file_name(i), 1 };
         DO(stat, changes[i].name, &st);
@@ -343,7 +346,7 @@ static void many_wait(gconstpointer backend)
     world_free(w);
 }
 
-/* A command that waits can be killed, though nothing is decided. */
+/* A waiting command can be killed before any decision. */
 static void killed_command(gconstpointer backend)
 {
     struct world *w = rig_start(backend);
@@ -371,7 +374,7 @@ static void killed_command(gconstpointer backend)
     g_assert_true(json_is_object(json_object_get(status, "pending_safeguard")));
     json_decref(status);
     rig_confirm(w, id, "allow");
-    OK(access(path, F_OK)); /* what was given up is not done */
+    OK(access(path, F_OK)); /* an abandoned change does not happen */
     world_free(w);
 }
 
@@ -434,7 +437,7 @@ static void end_pending(const struct world_backend *backend, bool kill)
     rig_configure(w, json_pack("{s:i}", "delete_threshold", 2));
     world_step(w);
     DO(unlink, "large");
-    rig_command_start(&command, w, remove_one); /* which is the last it does */
+    rig_command_start(&command, w, remove_one); /* its last change */
     id = rig_wait_triggered(w, "delete", NULL);
     if (kill)
         w->backend->kill(w);
@@ -462,7 +465,7 @@ static void stopped_pending(gconstpointer backend)
 static const struct {
     const char *id;
     void (*run)(gconstpointer backend);
-    bool mount_only; /* it needs a client that outlives the engine */
+    bool mount_only; /* needs a client that outlives the engine */
 } cases[] = {
     { "SG-01-SG-09/held-before", sg01 },
     { "SG-02/allow", sg02 },
@@ -470,12 +473,12 @@ static const struct {
     { "SG-04/timeout", sg04 },
     { "abort-pending", abort_pending },
     { "abort-denied", abort_denied },
-    { "not-counted", not_counted },
+    { "own-files-are-not-counted", not_counted },
     { "settings", settings },
-    { "many-wait", many_wait },
-    { "killed-command", killed_command, true },
-    { "killed-pending", killed_pending, true },
-    { "stopped-pending", stopped_pending, true },
+    { "many-changes-wait", many_wait },
+    { "a-waiting-command-can-be-killed", killed_command, true },
+    { "kill-while-pending", killed_pending, true },
+    { "stop-while-pending", stopped_pending, true },
 };
 
 int main(int argc, char **argv)

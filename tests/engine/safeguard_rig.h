@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safeguard_rig - what the tests of safeguards share: a thread plays the
- * command that destroys, the test plays the agent that decides.
+ * safeguard_rig - shared by the tests of safeguards.
  *
- * A world has RIG_FILES files "dir/f<n>", "large" and "source" of RIG_LARGE
- * bytes, and "small".
+ * A thread plays the command that destroys, the test plays the agent that
+ * decides. A world has RIG_FILES files "dir/f<n>", "large" and "source" of
+ * RIG_LARGE bytes, and "small".
  */
 #ifndef TESTS_SAFEGUARD_RIG_H
 #define TESTS_SAFEGUARD_RIG_H
@@ -14,13 +14,13 @@
 enum {
     RIG_FILES = 8,
     RIG_LARGE = 300000,
-    RIG_STILL_US = 20000, /* what waits shows that it does */
+    RIG_STILL_US = 20000, /* after this time a change counts as waiting */
 };
 
-/* A started world, or NULL: skipped. */
+/* Return a started world, or NULL: skipped. */
 struct world *rig_start(const struct world_backend *backend);
 
-/* "dir/f<i>", new. */
+/* Return "dir/f<i>", new. */
 char *rig_file_name(int i);
 
 /* ---- the command --------------------------------------------------------- */
@@ -32,29 +32,29 @@ struct rig_command {
     GThread *thread;
 };
 
-/* Run it in a thread. It must not outlive the world's daemon by more than the
- * change in work. */
+/* Run it in a thread. It must not outlive the world's daemon, except for the
+ * change in progress. */
 void rig_command_start(struct rig_command *command, struct world *w,
                        int (*run)(struct world *w));
 
-/* Wait for its end: what run() returned. */
+/* Wait for its end; returns what run() returned. */
 int rig_command_end(struct rig_command *command);
 
 /* ---- the agent ----------------------------------------------------------- */
 
-/* A request that must succeed (a new payload), or fail with this code. */
+/* Send a request that must succeed (a new payload), or fail with this code. */
 json_t *rig_request(struct world *w, const char *type, json_t *payload);
 void rig_request_fails(struct world *w, const char *type, json_t *payload,
                        int code);
 
-/* safeguard.configure; rules are taken. */
+/* Send safeguard.configure; rules are taken. */
 void rig_configure(struct world *w, json_t *rules);
 
-/* Wait for event.safeguard_triggered of this kind: its id, new, and (ret may
- * be NULL) its payload, new. */
+/* Wait for event.safeguard_triggered of this kind: its id, new, and (ret may be
+ * NULL) its payload, new. */
 char *rig_wait_triggered(struct world *w, const char *kind, json_t **ret);
 
-/* Payload of an answer; and answer, and have it told. */
+/* Return the payload of an answer; send the answer, and expect its event. */
 json_t *rig_answer_of(const char *id, const char *action);
 void rig_confirm(struct world *w, const char *id, const char *action);
 

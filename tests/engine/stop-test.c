@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stop-test - a server that is stopped in the midst of work, and started again,
- * tells of no edit from outside when there was none.
+ * stop-test - a stop and restart during work is not an outside edit.
  *
- * Run by root, it goes on as an ordinary user, whose daemon needs another
+ * No edit is reported if there was none.
+ *
+ * Run by root, it continues as an ordinary user, whose daemon needs another
  * program to unmount.
  */
 #include <fcntl.h>
@@ -46,7 +47,7 @@ static int put(int dir, const char *path)
     return 0;
 }
 
-/* Whatever comes of it. */
+/* Any result is accepted. */
 static void act(int dir, GRand *rand)
 {
     g_autofree char *path = name_of(rand), *other = name_of(rand);
@@ -134,7 +135,7 @@ static void amid_work(struct edits *f)
         edits_client_put(f, "file", 0, "new");
         json_decref(world_close_step(f->w, id));
         if (i % 3 == 0)
-            world_step(f->w); /* the next start takes it back */
+            world_step(f->w); /* the next start rolls it back */
         stop_amid_work(f, (guint32)i * 7 + 1);
         g_assert_true(world_start(f->w));
         no_barrier(f);
@@ -145,7 +146,7 @@ static void amid_work(struct edits *f)
 }
 
 static const struct edits_case cases[] = {
-    { "stop/amid-work", amid_work },
+    { "stop/work-is-no-outside-edit", amid_work },
 };
 
 int main(int argc, char **argv)

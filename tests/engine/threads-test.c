@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threads-test - clients change the share from several threads while steps are
- * opened, closed, aborted and rolled back, and history and status are asked.
+ * threads-test - threads change the share during steps and rollbacks.
  *
- * Each thread works in a folder of its own and in one that all share, by
- * random operations of a seed. Any of them may fail: what it is about may have
- * been renamed or taken back meanwhile. In the end all threads have stopped,
- * everything is taken back, and the tree must be what it was in the beginning.
- * Races are for ThreadSanitizer to find (configure --enable-tsan).
+ * Steps are opened, closed, aborted and rolled back, and history and status are
+ * queried.
+ *
+ * Each thread works in a directory of its own and in a shared one, by random
+ * operations of a seed. Any operation may fail: its object may have been
+ * renamed or rolled back. At the end all threads have stopped, everything is
+ * undone, and the tree must be what it was at first. ThreadSanitizer finds the
+ * races (configure --enable-tsan).
  *
  * STEPBACK_THREADS_SEED=S begins with another seed; STEPBACK_THREADS_ROUNDS=N
  * runs more of them.
@@ -37,7 +39,7 @@ struct worker {
     pthread_t thread;
 };
 
-/* ---- what a client does -------------------------------------------------- */
+/* ---- client threads ------------------------------------------------------ */
 
 struct target {
     struct ic_inode *dir; /* borrowed */
@@ -212,14 +214,14 @@ static void end_worker(struct worker *w)
     g_rand_free(w->rand);
 }
 
-/* ---- what the agent does meanwhile --------------------------------------- */
+/* ---- agent threads ------------------------------------------------------- */
 
 static json_t *ask(struct world *w, const char *type, json_t *payload)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer = w->backend->request(w, type, payload, &error);
 
-    /* While ambient changes go on, all but these are bugs. */
+    /* Ambient changes may still arrive, so only this error is expected. */
     if (error && !g_error_matches(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO))
         g_error("%s: %s", type, error->message);
     return answer;
@@ -266,7 +268,7 @@ static void fill(struct world *w)
 
 static void take_all_back(struct world *w, guint floor)
 {
-    /* An open ambient step counts as one, too. */
+    /* An open ambient step counts as a step, too. */
     json_decref(world_close_step(w, world_step(w)));
     while (world_history_count(w) > floor)
         json_decref(world_undo(w, 1));
@@ -334,7 +336,7 @@ static uint64_t read_blocked(const char *thread)
     return g_ascii_strtoull(line + strlen("\nSigBlk:\t"), NULL, 16);
 }
 
-/* The C library begins a thread with all of them blocked. */
+/* The C library starts a thread with all signals blocked. */
 static uint64_t blocked_by(const char *thread)
 {
     uint64_t blocked = read_blocked(thread);
@@ -351,8 +353,8 @@ static void *return_at_once(void *data)
     return data;
 }
 
-/* Their ids, as text; a set. What a sanitizer runs of its own is among them:
- * it begins that with the first thread. */
+/* Return the thread ids, as text; a set. It includes a sanitizer's own thread,
+ * which starts with the first one. */
 static GHashTable *list_threads(void)
 {
     GHashTable *threads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
@@ -365,8 +367,8 @@ static GHashTable *list_threads(void)
     return threads;
 }
 
-/* The engine's threads take no signal that the server waits for, and the
- * server's are as they were. */
+/* The engine's threads block the signals that the server waits for, and the
+ * server's signal mask is unchanged. */
 static void leave_signals(void)
 {
     struct world *w = world_new(&world_folder);
@@ -408,7 +410,7 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR);
-    g_test_add_func("/threads/signals", leave_signals);
+    g_test_add_func("/threads/signals-are-left-to-the-server", leave_signals);
     g_test_add_data_func("/threads/folder", &world_folder, run_rounds);
     g_test_add_data_func("/threads/folder-copy", &world_folder_copy,
                          run_rounds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unprotected-test - steps that change more than may be kept.
+ * unprotected-test - steps that change more than the log may keep.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static const struct world_backend *const backends[] = {
 
 /* ---- unprotected steps --------------------------------------------------- */
 
-/* Everything that a step can do, when it is unprotected already. */
+/* Do everything that a step can do, when it is already unprotected. */
 static void do_everything(struct world *w)
 {
     const struct world_backend *b = w->backend;
@@ -41,9 +41,9 @@ static void do_everything(struct world *w)
     OK(b->rmdir(w, "gone"));
 }
 
-enum { TICK_US = 20000 }; /* more than the clock of ctimes steps by */
+enum { TICK_US = 20000 }; /* longer than the clock tick of ctimes */
 
-/* A step that is over its limit; it is still open. */
+/* Make a step that exceeds its limit, and leave it open. */
 static int64_t go_over(struct world *w)
 {
     int64_t id;
@@ -76,7 +76,7 @@ static void expect_wall(struct world *w, int64_t id)
     world_assert_equal(w, before);
 }
 
-/* Steps after the wall are undone, up to it. */
+/* Steps after the wall can be undone, up to it. */
 static void expect_goes_on(struct world *w)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
@@ -92,7 +92,7 @@ static void expect_goes_on(struct world *w)
     limits_rollback_refused(w, 1, false, ERROR_STEP_UNPROTECTED);
 }
 
-/* The content of files, by path: owned GBytes. */
+/* Read the content of all files, by path: owned GBytes. */
 static GHashTable *read_files(struct world *w)
 {
     GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
@@ -120,9 +120,8 @@ static void assert_version(json_t *version, GBytes *bytes)
                     g_bytes_get_size(bytes));
 }
 
-/* The diff of the step says that it is unprotected. Each file in it has the
- * content that it had before; those that are listed here (NULL ends them) are
- * in it. */
+/* The diff of the step says that it is unprotected. Each file in it has its
+ * former content; the files listed here (NULL-terminated) are in it. */
 static void expect_diff(struct world *w, int64_t id, GHashTable *files, ...)
 {
     json_t *answer = world_request(
@@ -152,10 +151,10 @@ static void expect_diff(struct world *w, int64_t id, GHashTable *files, ...)
     json_decref(answer);
 }
 
-/* What may have changed when nothing was recorded any more is not shown as old
- * content: a removed file that is open, a file of which a part was kept, one
- * that was moved, and numbers that were used again. */
-static void a_diff_does_not_guess(gconstpointer data)
+/* Content that may have changed after recording stopped is not shown as old
+ * content: of a removed file that is open, one kept in part, one that was
+ * moved, and one whose number was reused. */
+static void a_diff_shows_only_known_content(gconstpointer data)
 {
     struct world *w = limits_world(data);
     g_autofree char *large = w ? world_host_path(w, "file5") : NULL;
@@ -226,8 +225,9 @@ static void ui17(gconstpointer data)
     world_free(w);
 }
 
-/* Which file was too much, and what cannot be undone because of it. */
-static void a_wall_is_told(gconstpointer data)
+/* The reply says which file was too much, and what cannot be undone because of
+ * it. */
+static void a_wall_is_reported(gconstpointer data)
 {
     struct world *w = limits_world(data);
     json_t *event, *answer, *step;
@@ -241,7 +241,7 @@ static void a_wall_is_told(gconstpointer data)
     limits_configure(w, "max_single_step_size_bytes", 2 * FILE_SIZE);
     id = world_step(w);
     limits_overwrite(w, 0, 100);
-    OK(w->backend->truncate(w, "file1", 0)); /* with its record, too much */
+    OK(w->backend->truncate(w, "file1", 0)); /* too much, with its record */
     event = limits_take_warning(w, "step_unprotected");
     g_assert_nonnull(event);
     g_assert_cmpstr(json_string_value(json_object_get(event, "path")), ==,
@@ -275,13 +275,13 @@ static void put_large(struct world *w, char byte)
     g_autofree char *data = g_malloc(LARGE);
 
     memset(data, byte, LARGE);
-    data[0] = 'x'; /* no hole, whatever the file system does */
+    data[0] = 'x'; /* not a hole on any file system */
     OK(w->backend->put(w, "large", O_CREAT, data, LARGE, 0));
 }
 
-/* Where the disk has room, more than the default limit is kept of a step, and
- * that pushes nothing out of the log. */
-static void the_disk_has_room(gconstpointer data)
+/* If the disk has space, more than the default limit is kept of a step, and
+ * that evicts nothing from the log. */
+static void more_is_kept_on_a_large_disk(gconstpointer data)
 {
     struct world *w = limits_world(data);
     g_autoptr(GPtrArray) before = NULL, between = NULL, after = NULL;
@@ -320,8 +320,8 @@ static void the_disk_has_room(gconstpointer data)
     world_free(w);
 }
 
-/* The record says it before anything goes through uncaptured; so whoever is
- * killed there knows afterwards. */
+/* The record says so before any uncaptured change goes through, so it is known
+ * after a kill. */
 static void ui17_killed(gconstpointer data)
 {
     struct world *w = limits_world(data);
@@ -370,7 +370,7 @@ static void ui17_aborted(gconstpointer data)
     world_free(w);
 }
 
-/* One file that alone is too large: nothing of it is copied first. */
+/* One file that alone is too large: none of it is copied first. */
 static void ui17_one_file(gconstpointer data)
 {
     struct world *w = limits_world(data);
@@ -387,7 +387,7 @@ static void ui17_one_file(gconstpointer data)
     world_free(w);
 }
 
-/* Records count, too: no step may fill the disk by them. */
+/* Records count, too: no step may fill the disk with them. */
 static void dos01(gconstpointer data)
 {
     struct world *w = limits_world(data);
@@ -414,9 +414,9 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "a-diff-does-not-guess", a_diff_does_not_guess },
-    { "told", a_wall_is_told },
-    { "room", the_disk_has_room },
+    { "a-diff-shows-only-known-content", a_diff_shows_only_known_content },
+    { "a-wall-is-reported", a_wall_is_reported },
+    { "more-is-kept-on-a-large-disk", more_is_kept_on_a_large_disk },
     { "UI-17/unprotected", ui17 },
     { "UI-17/killed", ui17_killed },
     { "UI-17/aborted", ui17_aborted },

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * watch-mount-test - ic_watch_spare_mount(): what is written through a mount of
- * the server's own is not told, and what others write by another way is.
+ * watch-mount-test - ic_watch_spare_mount() ignores the own mount only.
+ *
+ * Writes through the server's own mount are not reported, those by another way
+ * are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,7 @@
 
 enum { SKIP = 77 };
 
-/* All that was told, in one mask. */
+/* Return all reported events, in one mask. */
 static uint64_t read_masks(int fan)
 {
     _Alignas(struct fanotify_event_metadata) char buffer[16384];
@@ -51,7 +53,7 @@ static void write_file(const char *dir, const char *name)
     g_assert_cmpint(close(fd), ==, 0);
 }
 
-/* In a process of its own: it has other mounts from here on. */
+/* In a process of its own, which changes its mounts. */
 static int run(const char *folder, const char *own)
 {
     int fan = ic_watch_open();
@@ -70,7 +72,7 @@ static int run(const char *folder, const char *own)
     write_file(own, "told");
     g_assert_cmphex(read_masks(fan), ==, FAN_CREATE | FAN_CLOSE_WRITE);
     ic_watch_spare_mount(fan, own);
-    for (int i = 0; i < 3; i++) /* what is written does not take it back */
+    for (int i = 0; i < 3; i++) /* a write does not undo that */
         write_file(own, "spared");
     g_assert_cmphex(read_masks(fan), ==, FAN_CREATE);
     write_file(folder, "spared");
@@ -104,6 +106,6 @@ static void spared(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/watch/own-mount", spared);
+    g_test_add_func("/watch/own-mount-is-ignored", spared);
     return g_test_run();
 }

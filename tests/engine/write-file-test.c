@@ -193,7 +193,7 @@ static void step_active(gconstpointer data)
     world_free(w);
 }
 
-/* What is asked where a file is to hold this. */
+/* Return the request to write a file that should have this content. */
 static json_t *replacing(const char *path, const char *known, const char *text)
 {
     g_autofree char *sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256,
@@ -260,7 +260,7 @@ static void replaces(gconstpointer data)
     world_free(w);
 }
 
-/* A client's own change is as good as anybody's. */
+/* A client's own change counts like any other. */
 static void replaces_nothing_in_a_step(gconstpointer data)
 {
     struct world *w = start_world(data);
@@ -290,7 +290,7 @@ static const struct {
     { "MC-05/errors", errors },
     { "step-active", step_active },
     { "replaces", replaces },
-    { "replaces-in-step", replaces_nothing_in_a_step },
+    { "replaces-nothing-in-a-step", replaces_nothing_in_a_step },
 };
 
 int main(int argc, char **argv)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-control - requests of the control protocol, carried out by an engine.
+ * fuzz-control - requests of the control protocol, executed by an engine.
  *
  * An input is lines: requests, or changes of the share between them: "c" makes
  * a file, "w" writes to one, "u" removes one, "r" renames one. Each request
- * must be answered.
+ * must get a reply.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void change(struct ic *ic, char what)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Nothing here may wait for a quiet time. */
+/* Remove every wait for a quiet period. */
 static void hurry(json_t *request)
 {
     const char *type = json_string_value(json_object_get(request, "type"));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-frame - frames of a hostile guest meet the filter (frame_filter.h).
+ * fuzz-frame - a hostile guest's frames in the filter (frame_filter.h).
  *
- * An input is one byte and frames, each with a length of two bytes before it.
- * The byte's lower bits choose the policy; bit 7, the sum of each IPv4 header
- * is put right. What may pass is looked at again, by other means: where does it
- * go? So is what was put together of parts; and a frame that is long for the
- * guest is taken apart, and is the same when it is put together again.
+ * An input is one byte and frames, each after its length in two bytes. The
+ * byte's lower bits choose the policy; bit 7: correct the checksum of each IPv4
+ * header. A separate implementation checks where accepted frames go, also
+ * reassembled ones; a frame that is too long for the guest is split, and must
+ * be the same after reassembly.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ struct world {
     int64_t now_ms;
 };
 
-/* Too large to be cleared for each input: what is not used has no meaning. */
+/* Too large to clear for each input; unused parts have no meaning. */
 static struct part_table parts, parts_to_guest;
 
 static void empty(struct part_table *table)
@@ -49,7 +49,7 @@ static void empty(struct part_table *table)
         table->slots[i].used = false;
 }
 
-/* 198.51.100.1 and all IPv6 addresses that end so. */
+/* 198.51.100.1 and all IPv6 addresses with this ending. */
 static bool is_host(const struct network_address *address, void *opaque)
 {
     return address->bytes[address->v6 ? 15 : 3] == 1;
@@ -87,15 +87,15 @@ static bool is_zero(const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* TCP or UDP to port 8000; the IP header is that long, and its protocol there.
- */
+/* Return whether it is TCP or UDP to port 8000; the IP header has this length,
+ * and this protocol follows. */
 static bool is_8000(const uint8_t *ip, size_t header, uint8_t protocol)
 {
     return (protocol == 6 || protocol == 17) && ip[header + 2] == 8000 >> 8 &&
            ip[header + 3] == (8000 & 255);
 }
 
-/* Link-local addresses and the metadata services of clouds. */
+/* Link-local addresses and cloud metadata services. */
 static bool is_cloud(const uint8_t *ip)
 {
     static const uint8_t addresses[][4] = { { 100, 100, 100, 200 },
@@ -110,15 +110,15 @@ static bool is_cloud(const uint8_t *ip)
     return ip[0] == 169 && ip[1] == 254;
 }
 
-/* Not for a guest, if a translator makes it of an IPv6 address. */
+/* Forbidden to a guest, if a translator makes it from an IPv6 address. */
 static bool is_closed_ipv4(const uint8_t *ip)
 {
     return ip[0] == 0 || ip[0] == 127 || ip[0] >= 224 || ip[3] == 1 ||
            memcmp(ip, dns, 3) == 0 || is_cloud(ip);
 }
 
-/* All but the guest's network, and what is told of in "open"; an address of the
- * host ends with 1. */
+/* All but the guest's network, and what "open" lists; an address of the host
+ * ends with 1. */
 static bool may_go_ipv6(const uint8_t *to)
 {
     static const uint8_t clouds[][16] = {
@@ -135,7 +135,7 @@ static bool may_go_ipv6(const uint8_t *to)
     }
     for (size_t i = 0; i < 4; i++)
         teredo[i] = to[12 + i] ^ 0xff;
-    /* What a network does with 64:ff9b:1::/48 is not known: not asked here. */
+    /* How a network translates 64:ff9b:1::/48 is unknown: not checked here. */
     return to[0] < 0xff &&
            (to[0] != 0xfe || to[1] < 0x80 || to[1] > 0xc0 ||
             (to[1] == 0xc0 && !is_zero(to + 2, 6))) &&
@@ -147,14 +147,14 @@ static bool may_go_ipv6(const uint8_t *to)
            (memcmp(to, "\40\1\0\0", 4) != 0 || !is_closed_ipv4(teredo));
 }
 
-/* Read in several ways: the oracle has no word on it. */
+/* It has several interpretations: the oracle makes no statement. */
 static bool is_local_nat64(const uint8_t *frame)
 {
     return frame[13] == 0xdd &&
            memcmp(frame + 14 + 24, "\0\144\377\233\0\1", 6) == 0;
 }
 
-/* What goes to the world, by its bytes. */
+/* Return whether the frame may leave, by its bytes. */
 static bool may_go(const struct world *world, const uint8_t *frame)
 {
     const uint8_t *ip = frame + 14, *to = ip + 16, *to6 = ip + 24;
@@ -181,7 +181,7 @@ static bool may_go(const struct world *world, const uint8_t *frame)
     }
 }
 
-/* What slirp answers without the world. */
+/* Return whether slirp answers it locally. */
 static bool is_near(const uint8_t *frame)
 {
     const uint8_t *ip = frame + 14;
@@ -196,7 +196,7 @@ static bool is_near(const uint8_t *frame)
             (ip[16] == 255 || ip[19] == 2));
 }
 
-/* Neither parts nor what slirp should never have of them. */
+/* Neither fragments nor packets that slirp must never get of them. */
 static void check_parts(const struct frame *frame)
 {
     const uint8_t *ip = frame->data + 14;
@@ -279,7 +279,7 @@ static void take_part(const uint8_t *data, size_t length, void *opaque)
     g_assert_cmpuint(length, <=, sizeof(copy));
     memcpy(copy, data, length);
     g_assert_true(frame_parse(copy, length, &frame));
-    if (frame.fragmented) /* else it was mostly padding */
+    if (frame.fragmented) /* otherwise it was mostly padding */
         rest->verdict = part_table_add(&parts_to_guest, &frame, 0,
                                        &rest->whole);
 }

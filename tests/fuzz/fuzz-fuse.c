@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-fuse - requests of a FUSE client, handled by a server over a folder.
+ * fuzz-fuse - requests of a FUSE client, handled by a server over a directory.
  *
- * An input is two bytes, how the server is set up, and requests
- * (fuzz_request.h), each with a byte before it. The first of the two: bits 0-1,
- * the cache; 2, read-only; 3, POSIX locks; 4, flock; 5, an undo log; 6, within
- * a step; 7, which is taken back in the end. The second: bit 0, no INIT. A
- * request's byte: bits 0-2, the room for the reply; 3-4, its pieces; 5, a
- * request that waits is tried again; 6, and left waiting; 7, the pieces of the
- * request are small.
+ * An input is two bytes for the setup of the server, and requests
+ * (fuzz_request.h), each after a byte. The first byte: bits 0-1, the cache; 2,
+ * read-only; 3, POSIX locks; 4, flock; 5, an undo log; 6, within a step; 7,
+ * which is rolled back at the end. The second: bit 0, no INIT. A request's
+ * byte: bits 0-2, the size of the reply buffer; 3-4, its pieces; 5, a waiting
+ * request is retried; 6, and left waiting; 7, the pieces of the request are
+ * small.
  *
  * No file can grow beyond a limit but one, which is long and empty.
  */
@@ -36,7 +36,7 @@ static struct fuse_scratch *scratch;
 
 /* ---- pieces -------------------------------------------------------------- */
 
-/* Each piece is memory of its own, so that a byte beyond it is found. */
+/* Each piece is a separate allocation, so that an access beyond it is found. */
 struct pieces {
     struct iovec iov[FUSE_MAX_IOV];
     unsigned n;
@@ -94,7 +94,7 @@ static size_t handle(struct fuse_server *server, uint8_t how,
                                  out->n);
     if (len != FUSE_SERVER_PARKED)
         return len;
-    /* It is left waiting until the server goes, or was interrupted. */
+    /* It waits until the server ends, or is interrupted. */
     return how & 0x40 ? 0
                       : fuse_server_refuse(server, scratch, in->iov, in->n,
                                            out->iov, out->n, -EINTR);
@@ -202,7 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ic_options options = { .no_timer = true, .no_watch = true };
     struct ic *ic;
 
-    signal(SIGXFSZ, SIG_IGN); /* libFuzzer has it after the initialisation */
+    signal(SIGXFSZ, SIG_IGN); /* libFuzzer sets it after the initialisation */
     fuzz_world_reset(&world);
     make_sparse();
     options.share = world.share;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-manifest - a hostile record of a step: loaded, reported, taken back.
+ * fuzz-manifest - a hostile record of a step: loaded, reported, rolled back.
  *
  * An input is one byte and lines. The byte: bit 0, the step is the one that a
  * crash left, else the newest of the history; bit 1, with force. A line is a
- * record without its sum, which is put to it, so that the input gets past the
- * checksums; a line with '!' first is written as it is, without it. "$0" to
- * "$9" are numbers of inodes (fuzz_world.c). A first line is put before them
- * if they have none.
+ * record without its sum, which is added, so that the input passes the
+ * checksums; a line that starts with '!' is written unchanged, without it. "$0"
+ * to "$9" are inode numbers (fuzz_world.c). A first line is added if there is
+ * none.
  */
 #include <fcntl.h>
 #include <stdio.h>

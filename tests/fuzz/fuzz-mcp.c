@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-mcp - lines to an MCP server, with Stepback's tools over a host that
- * only pretends.
+ * fuzz-mcp - lines to an MCP server, with Stepback's tools over a fake host.
  *
- * An input is what a client sends; a line "!" has a safeguard triggered. Each
- * line that comes back must be a message of the protocol.
+ * An input is what a client sends; a line "!" triggers a safeguard. Each line
+ * of output must be a message of the protocol.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -24,14 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int folder_fd = -1;
 static struct mcp_state *service;
 
-/* ---- a host that pretends ------------------------------------------------ */
+/* ---- a fake host --------------------------------------------------------- */
 
 struct pending {
     struct reply reply;
     struct answer answer; /* empty: an error */
 };
 
-/* The one command that runs: it goes on until it is cancelled or time. */
+/* The running command: it continues until it is cancelled or times out. */
 static struct pending *running;
 
 static void answer_clear(struct answer *answer)
@@ -192,7 +191,7 @@ static const struct mcp_host host = {
     .decide = decide,
 };
 
-/* "!": another decision is asked for; "?": the first one is made elsewhere. */
+/* "!": request a further decision; "?": the first one is made elsewhere. */
 static void trigger(const char *type, unsigned number)
 {
     json_t *payload = json_pack("{s:o, s:s, s:s, s:[s], s:i}", "safeguard_id",
@@ -302,7 +301,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mcp_server_add(mcp_service_server(service), pair[0], pair[0], NULL, NULL);
     send_input(pair[1], (const char *)data, size, input);
     if (size % 2)
-        shutdown(pair[1], SHUT_WR); /* and waits for its answers */
+        shutdown(pair[1], SHUT_WR); /* and waits for its replies */
     turn(pair[1], input);
     mcp_service_close(service);
     turn(pair[1], input);

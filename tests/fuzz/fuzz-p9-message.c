@@ -2,8 +2,8 @@
  *
  * fuzz-p9-message - bytes that are decoded as a 9P message.
  *
- * An input is a message; its size is put in front of it. What is taken for a
- * message is the same bytes again when it is encoded.
+ * An input is a message; its size is added in front. An accepted message must
+ * have the same bytes when it is encoded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Each is memory of its own, so that a byte beyond it is found. */
+/* Each is a separate allocation, so that an access beyond it is found. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t total = size + 4;

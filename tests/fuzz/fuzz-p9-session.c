@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-p9-session - all that a 9P client sends, to a connection of a server.
+ * fuzz-p9-session - all that a 9P client sends on a connection of a server.
  *
- * An input is a byte, how the server is set up, and records: a message's type,
- * the length of its fields in a byte, and these; tags are given in order. The
- * first byte: bit 0, read-only; 1, an undo log; 2, within a step; 3, which is
- * taken back in the end; 4, the rest are no records but the stream itself; 5,
- * the session is not begun; 6, the answers are not waited for; 7, the profile
- * is "windows".
+ * An input is a byte for the setup of the server, and records: a message's
+ * type, the length of its fields in a byte, and these; tags are assigned in
+ * order. The first byte: bit 0, read-only; 1, an undo log; 2, within a step; 3,
+ * which is rolled back at the end; 4, the rest is not records but the stream
+ * itself; 5, the session is not begun; 6, do not wait for replies; 7, the
+ * profile is "windows".
  *
- * Whatever comes back must be whole messages.
+ * All output must be whole messages.
  */
 #include <config.h>
 
@@ -142,7 +142,7 @@ static void talk(int fd, const GByteArray *stream)
         if (ready < 0 && errno == EINTR) /* libFuzzer's clock */
             continue;
         if (ready <= 0)
-            abort(); /* it hangs */
+            abort(); /* hangs */
         if (sends && (fds.revents & POLLOUT)) {
             n = send(fd, stream->data + sent, stream->len - sent,
                      MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -164,7 +164,7 @@ static void talk(int fd, const GByteArray *stream)
 }
 
 #ifdef HAVE_SQLITE
-/* Its rows stay from one input to the next: no answer depends on that. */
+/* Its rows stay from one input to the next: no reply depends on that. */
 static struct p9_server *new_windows(struct ic *ic,
                                      struct p9_server_config config)
 {
@@ -218,7 +218,7 @@ static void limit_files(void)
 {
     struct rlimit limit;
 
-    signal(SIGXFSZ, SIG_IGN); /* libFuzzer has it after the initialisation */
+    signal(SIGXFSZ, SIG_IGN); /* libFuzzer sets it after the initialisation */
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0)
         abort();
     limit.rlim_cur = MIN(FILE_MAX, limit.rlim_max);

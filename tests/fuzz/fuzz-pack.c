@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-pack - a hostile pack of contents (pack.h) is read.
+ * fuzz-pack - read a hostile pack of contents (pack.h).
  *
- * An input is one byte and a pack. The byte: bit 0, its sums are put right;
- * bit 1, it is compressed; bit 2, it must have its end; bit 3, it is the
- * compressed file itself.
+ * An input is one byte and a pack. The byte: bit 0, correct its checksums; bit
+ * 1, it is compressed; bit 2, it must have its end; bit 3, it is the compressed
+ * file itself.
  */
 #include <fcntl.h>
 #include <stdlib.h>

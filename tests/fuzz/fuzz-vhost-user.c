@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz-vhost-user - a front-end's messages, and rings as a hostile driver
- * leaves them.
+ * fuzz-vhost-user - messages of a front-end, and rings of a hostile driver.
  *
- * An input is one byte and scripts. The byte: bit 0, rings (else messages);
- * bit 1, EVENT_IDX; bit 2, a log of dirty pages; bit 3, odd sizes and addresses
+ * An input is one byte and scripts. The byte: bit 0, rings (else messages); bit
+ * 1, EVENT_IDX; bit 2, a log of dirty pages; bit 3, odd sizes and addresses
  * follow; bit 4, the server was not sent INIT. Rings: the driver's acts
- * (fuzz_guest.h), which are looked at by the virtqueue's code alone, in this
- * thread; what is found there is handled. Messages: the driver's acts, and then
+ * (fuzz_guest.h), which only the virtqueue's code reads, in this thread;
+ * requests found there are handled. Messages: the driver's acts, and then
  * messages (fuzz_frontend.h), to the whole back-end with its threads.
  *
- * The share is read-only, so that an input does the same each time.
+ * The share is read-only, so that an input always has the same effect.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +136,7 @@ static void run_device(struct fuse_server *server, struct device *device)
     virtqueue_disable_kicks(vq);
     for (int i = 0; i < MAX_POPS && virtqueue_pop(vq, &chain) > 0; i++)
         handle_chain(server, device);
-    /* As a request that was parked, whatever became of it. */
+    /* Like a request that was parked, whatever became of it. */
     if (!vq->broken && virtqueue_again(vq, chain.head, &chain) > 0)
         handle_chain(server, device);
     virtqueue_enable_kicks(vq);

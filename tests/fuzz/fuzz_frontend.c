@@ -21,8 +21,8 @@
 
 enum { MAX_MESSAGES = 48, WAIT_MS = 3, MAX_REGIONS = 9 };
 
-/* Those that a message can have: the memory, eventfds for kicks, calls and
- * errors, a short file, and what is none of those. */
+/* The fds that a message can have: the memory, eventfds for kicks, calls and
+ * errors, a short file, and two of other kinds. */
 enum { FD_MEMORY, FD_KICK, FD_CALL, FD_ERR, FD_SHORT, FD_NULL, FD_PIPE, N_FDS };
 
 struct frontend {
@@ -105,7 +105,7 @@ static void attach_fds(struct msghdr *header, struct frontend *frontend,
                sizeof(int));
 }
 
-/* False: the back-end has hung up. */
+/* Return false if the back-end has hung up. */
 static bool send_part(struct frontend *frontend, const uint8_t *at, size_t size,
                       uint8_t which)
 {
@@ -122,7 +122,7 @@ static bool send_part(struct frontend *frontend, const uint8_t *at, size_t size,
     return size == 0 || sendmsg(frontend->socket, &header, MSG_NOSIGNAL) >= 0;
 }
 
-/* The answers are of no interest, but room for more must be. */
+/* Discard replies, to make space for more. */
 static void drain(struct frontend *frontend, int flags)
 {
     char buffer[4096];
@@ -131,7 +131,7 @@ static void drain(struct frontend *frontend, int flags)
         ;
 }
 
-/* All messages are to be read: to close with answers unread breaks the
+/* The back-end must read all messages: closing with unread replies breaks the
  * connection at once. */
 static void hang_up(struct frontend *frontend)
 {
@@ -202,7 +202,7 @@ static void close_fds(struct frontend *frontend)
     close(frontend->pipe_end);
 }
 
-/* An abstract socket: nothing is left of it. */
+/* An abstract socket leaves nothing behind. */
 static int listen_and_connect(int *ret_connection)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -12,16 +12,15 @@
 
 enum { MAX_ACTS = 64 };
 
-/* What an act's first byte, less the number of acts as often as it takes, says;
- * what follows it. */
+/* An act's first byte, modulo the number of acts; what follows it. */
 enum act {
     ACT_END,
     ACT_DESC,    /* table, index, address, length, flags, next */
     ACT_REQUEST, /* place, request */
     ACT_OFFER,   /* head */
-    ACT_INDEX,   /* what avail's index is to be */
+    ACT_INDEX,   /* the new index of avail */
     ACT_POKE,    /* address, number: 16 bits anywhere */
-    ACT_SIMPLE,  /* request: a whole one, with room for its answer, offered */
+    ACT_SIMPLE,  /* request: a whole one, with space for its reply, offered */
     N_ACTS
 };
 

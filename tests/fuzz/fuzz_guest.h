@@ -36,16 +36,16 @@ struct fuzz_guest {
     struct fuzz_client client;
 };
 
-/* Makes the memory at first, and empties it. */
+/* Allocate the memory at first, and clear it. */
 void fuzz_guest_reset(struct fuzz_guest *guest);
 
 /* Forget what the client knows. */
 void fuzz_guest_clear(struct fuzz_guest *guest);
 
-/* The driver's acts. */
+/* Run the driver's acts. */
 void fuzz_guest_run(struct fuzz_guest *guest, struct fuzz_input *input);
 
-/* Make the chain that begins at this descriptor available. */
+/* Make the chain available that begins at this descriptor. */
 void fuzz_guest_offer(struct fuzz_guest *guest, uint16_t head);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_input - reads an input of a fuzz target as a script.
+ * fuzz_input - read an input of a fuzz target as a script.
  *
- * Where the input has ended, all is 0. A number is one byte: an index into a
- * table of numbers that are often wrong (fuzz_input.c), or from 32 on itself
- * less 32, or from 200 on a mark that its 8 bytes follow.
+ * After the end of the input everything is 0. A number is one byte: an index
+ * into a table of error-prone numbers (fuzz_input.c), or from 32 on itself less
+ * 32, or from 200 on a mark that its 8 bytes follow.
  *
  * One thread.
  */

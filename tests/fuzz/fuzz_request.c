@@ -89,7 +89,8 @@ static void add_fill(GByteArray *out, size_t size)
     add(out, bytes, size);
 }
 
-/* A name of the table, an overlong one, one without its end, or its own. */
+/* Add a name of the table, an overlong one, one without a terminator, or its
+ * own. */
 static void add_name(GByteArray *out, struct fuzz_input *input)
 {
     uint8_t which = fuzz_input_byte(input);

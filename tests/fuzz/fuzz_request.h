@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_request - FUSE requests out of an input's script, and what a client
- * knows that sends them.
+ * fuzz_request - make FUSE requests from an input's script.
  *
- * A request is: opcode, node, shape, and then the fields that the opcode's
- * arguments have (fuzz_request.c). The shape's bits: 4, the length lies; 5, a
- * small number of the request (for INTERRUPT); 6, some user; 7, cut off.
- * Nodes and handles are those that the server has given out, or anything.
+ * It also keeps what their client knows. A request is: opcode, node, shape, and
+ * then the fields of the opcode's arguments (fuzz_request.c). The shape's bits:
+ * 4, the length is wrong; 5, a small number of the request (for INTERRUPT); 6,
+ * some user; 7, truncated. Nodes and handles are those that the server has
+ * returned, or arbitrary.
  *
  * One thread.
  */
@@ -25,15 +25,15 @@ struct fuzz_client {
 void fuzz_client_init(struct fuzz_client *client);
 void fuzz_client_clear(struct fuzz_client *client);
 
-/* The next request of the script. New. */
+/* Make the next request of the script. New. */
 GByteArray *fuzz_request_make(struct fuzz_client *client,
                               struct fuzz_input *input);
 
-/* A whole INIT that offers everything. New. */
+/* Make a whole INIT that offers everything. New. */
 GByteArray *fuzz_request_init(struct fuzz_client *client);
 
-/* Look at the answer, len bytes; aborts if it is none to this request. Room:
- * what there was for it. */
+/* Read the reply of len bytes; aborts if it does not match this request. room:
+ * the size of its buffer. */
 void fuzz_client_learn(struct fuzz_client *client, const GByteArray *request,
                        const void *answer, size_t len, size_t room);
 

@@ -79,7 +79,7 @@ static void remove_everything(void)
         sys_remove_tree(AT_FDCWD, made->base);
 }
 
-/* Content number 1, and a file that the step is to have removed. */
+/* Content number 1, and a file that the step removed. */
 static void fill_blobs(struct fuzz_world *w)
 {
     g_autofree char *blobs = at(w, "blobs"), *file = at(w, "share/a");
@@ -136,7 +136,7 @@ void fuzz_world_reset(struct fuzz_world *w)
     w->numbers[6] = number_of(w, "outside");
     w->numbers[7] = number_of(w, "outside/canary");
     fill_blobs(w);
-    w->numbers[9] = 4000000000; /* nobody's */
+    w->numbers[9] = 4000000000; /* no inode's */
 }
 
 void fuzz_world_check(const struct fuzz_world *w)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * replay - one fuzz target with the inputs of its corpus, without a fuzzer.
+ * replay - run a fuzz target on its corpus, without a fuzzer.
  *
- * With any compiler, and in each "make check": what was found once stays
- * found, and a target that cannot be built any more is seen at once. The
- * program's name is "replay-" and the target's.
+ * With any compiler, and in each "make check": earlier findings stay covered,
+ * and a target that no longer builds is noticed. The program's name is
+ * "replay-" and the target's.
  */
 #include <glib.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static void replay(gconstpointer name)
     g_file_get_contents(path, &text, &size, &error);
     g_assert_no_error(error);
     data = g_memdup2(text,
-                     size); /* of just its size: sanitizers watch the end */
+                     size); /* of exactly its size: sanitizers watch the end */
     g_assert_cmpint(LLVMFuzzerTestOneInput(data, size), ==, 0);
 }
 

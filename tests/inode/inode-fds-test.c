@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode-fds-test - inodes that are held, while there are few fds for them.
+ * inode-fds-test - inodes that are held while there are few fds for them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,14 +16,14 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-#define FDS 64 /* one in each part of the table */
+#define FDS 64 /* one in each shard of the table */
 
 enum { N = 600 };
 
 struct variant {
     bool undo;
     enum ic_file_handles handles;
-    bool lazy; /* met without opening them */
+    bool lazy; /* looked up without opening them */
 };
 
 static const struct variant variants[] = {
@@ -34,7 +34,7 @@ static const struct variant variants[] = {
     { true, IC_FILE_HANDLES_NEVER, .lazy = true },
 };
 
-/* Of a file that need not be opened to be known. */
+/* The age of a file that can be known without opening it. */
 enum { OLD_ENOUGH_US = 150000 };
 
 struct fixture {
@@ -44,7 +44,7 @@ struct fixture {
     struct ic_inode *held[N]; /* file-0 ... */
 };
 
-/* ---- what the tests are made of ------------------------------------------ */
+/* ---- helpers ------------------------------------------------------------- */
 
 static unsigned count_fds(void)
 {
@@ -96,7 +96,7 @@ static int stat_held(struct fixture *f, struct ic_inode *inode,
     return rc;
 }
 
-/* So that all others are closed. */
+/* Have all other inodes closed. */
 static void push_out(struct fixture *f)
 {
     ic_release_fds(f->ic, UINT_MAX);
@@ -153,7 +153,7 @@ static void test_bounded(struct fixture *f, gconstpointer data)
     }
     push_out(f);
     g_assert_cmpuint(count_fds(), <, 40);
-    /* Met again by name, it is the same. */
+    /* A lookup by name finds the same inode. */
     for (unsigned i = 0; i < N; i++) {
         g_autofree char *name = file_name(i);
         struct ic_inode *again = look_up(f, root(f), name);
@@ -163,7 +163,7 @@ static void test_bounded(struct fixture *f, gconstpointer data)
     }
 }
 
-/* A reference keeps it open, whatever others want. */
+/* A reference keeps an inode open, whatever other lookups need. */
 static void test_used(struct fixture *f, gconstpointer data)
 {
     struct stat st;
@@ -175,7 +175,7 @@ static void test_used(struct fixture *f, gconstpointer data)
     ic_inode_unref(f->held[0]);
 }
 
-/* What the door itself moves is found. */
+/* An inode that the engine itself moves is found. */
 static void test_moved(struct fixture *f, gconstpointer data)
 {
     struct ic_inode *a = look_up(f, root(f), "a"), *b, *c, *deep;
@@ -207,7 +207,7 @@ static void test_moved(struct fixture *f, gconstpointer data)
     ic_inode_unhold(a);
 }
 
-/* What it removes stays open. */
+/* An inode that the engine removes stays open. */
 static void test_removed(struct fixture *f, gconstpointer data)
 {
     struct stat st;
@@ -226,7 +226,7 @@ static void test_removed(struct fixture *f, gconstpointer data)
     OK(stat_held(f, f->held[2], &st));
 }
 
-/* Others have no door. */
+/* Other processes do not go through the engine. */
 static void test_outside(struct fixture *f, gconstpointer data)
 {
     bool handles = f->variant->handles != IC_FILE_HANDLES_NEVER;
@@ -248,14 +248,14 @@ static void test_outside(struct fixture *f, gconstpointer data)
     else
         g_assert_cmpint(stat_held(f, f->held[2], &st), ==, -ESTALE);
     g_assert_cmpint(stat_held(f, f->held[4], &st), ==, -ESTALE);
-    /* When the client meets it again, all is well. */
+    /* When the client looks it up again, it is usable. */
     again = look_up(f, root(f), "moved");
     g_assert_true(again == f->held[2]);
     OK(stat_held(f, f->held[2], &st));
     ic_inode_unhold(again);
 }
 
-/* Another file with the same number is not the same file. */
+/* Another file with the same number is a different file. */
 static void test_number_used_again(struct fixture *f, gconstpointer data)
 {
     unsigned seen = 0;
@@ -280,7 +280,7 @@ static void test_number_used_again(struct fixture *f, gconstpointer data)
     g_test_message("%u numbers were used again", seen);
 }
 
-/* Changes and undo find what is closed. */
+/* Changes and undo find closed inodes. */
 static void test_undo(struct fixture *f, gconstpointer data)
 {
     struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = 0600 };
@@ -328,7 +328,7 @@ static void test_undo(struct fixture *f, gconstpointer data)
     ic_redo(f->ic, 1, false, &redone, &error);
     g_assert_no_error(error);
     ic_rollback_result_free(redone);
-    /* What it removed was closed, and is no longer the client's. */
+    /* What the undo removed was closed, and is lost to the client. */
     for (unsigned i = 0; i < N; i++) {
         int rc = stat_held(f, f->held[i], &st);
 
@@ -379,7 +379,7 @@ static gpointer push_on(gpointer data)
     return NULL;
 }
 
-/* None is lost while it moves. */
+/* No inode is lost while it moves. */
 static void test_threads(struct fixture *f, gconstpointer data)
 {
     GThreadFunc work[] = { rename_on, use_on, use_on, push_on };
@@ -396,13 +396,13 @@ static const struct {
     const char *name;
     void (*run)(struct fixture *f, gconstpointer data);
 } tests[] = {
-    { "bounded", test_bounded },
-    { "used", test_used },
-    { "moved", test_moved },
-    { "removed", test_removed },
-    { "outside", test_outside },
-    { "number-used-again", test_number_used_again },
-    { "undo", test_undo },
+    { "open-fds-are-bounded", test_bounded },
+    { "reference-keeps-open", test_used },
+    { "moved-inode-is-found", test_moved },
+    { "removed-inode-stays-open", test_removed },
+    { "outside-move-is-noticed", test_outside },
+    { "reused-number-is-another-inode", test_number_used_again },
+    { "undo-finds-closed-inodes", test_undo },
     { "threads", test_threads },
 };
 

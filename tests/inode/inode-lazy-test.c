@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode-lazy-test - what is listed is known without having been open.
+ * inode-lazy-test - a listed inode is known without having been open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 enum { RENAMES = 3000, HOARD = 200 };
 
-/* A hold. */
+/* Return a hold. */
 static struct ic_inode *meet(struct inode_rig *f, struct ic_inode *dir,
                              const char *name)
 {
@@ -29,7 +29,7 @@ static struct ic_inode *meet(struct inode_rig *f, struct ic_inode *dir,
     return inode;
 }
 
-/* ---- what is known, and how ---------------------------------------------- */
+/* ---- known inodes -------------------------------------------------------- */
 
 static void test_opens_nothing(struct inode_rig *f, gconstpointer data)
 {
@@ -47,7 +47,8 @@ static void test_opens_nothing(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(file);
 }
 
-/* Its time of birth does not tell it from the next that gets its number. */
+/* The birth time cannot tell a young inode from the next one with its number.
+ */
 static void test_young(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *young;
@@ -73,7 +74,7 @@ static void test_no_such(struct inode_rig *f, gconstpointer data)
         -EINVAL);
 }
 
-/* However it is met, and by whatever name, it is one. */
+/* However and by whatever name it is looked up, it is one inode. */
 static void test_is_one(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
@@ -96,9 +97,9 @@ static void test_is_one(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(listed);
 }
 
-/* What is renamed by another thread between a listing's look at it and what the
- * listing makes of that is where it was moved to. */
-static struct inode_rig *overtaken; /* by the next look at "file" */
+/* If another thread renames an inode between a listing's stat and the end of
+ * that listing, the inode is at its new place. */
+static struct inode_rig *overtaken; /* by the next statx() of "file" */
 
 static gpointer move_file(gpointer data)
 {
@@ -109,7 +110,7 @@ static gpointer move_file(gpointer data)
     return NULL;
 }
 
-/* In front of libc's, for the library, too. */
+/* Overrides libc's, for the library, too. */
 int statx(int dirfd, const char *restrict name, int flags, unsigned mask,
           struct statx *restrict ret_stat)
 {
@@ -137,7 +138,7 @@ static void test_overtaken(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(file);
 }
 
-/* ---- what others do to it ------------------------------------------------ */
+/* ---- changes by other processes ------------------------------------------ */
 
 static void test_moved_by_others(struct inode_rig *f, gconstpointer data)
 {
@@ -154,7 +155,7 @@ static void test_moved_by_others(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(file);
 }
 
-/* The next file that has the number is another. */
+/* The next file with the same number is a different inode. */
 static void test_number_given_again(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = meet(f, inode_rig_root(f), "file"), *again;
@@ -169,7 +170,7 @@ static void test_number_given_again(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(file);
 }
 
-/* It is not lost, it is forbidden. */
+/* It is not lost, access is denied. */
 static void test_forbidden(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *dir = meet(f, inode_rig_root(f), "dir"), *inner;
@@ -188,7 +189,7 @@ static void test_forbidden(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(dir);
 }
 
-/* ---- what the door does to it -------------------------------------------- */
+/* ---- changes by the engine ----------------------------------------------- */
 
 static void test_renamed(struct inode_rig *f, gconstpointer data)
 {
@@ -238,7 +239,7 @@ static void test_removed(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(file);
 }
 
-/* Of two names the one goes by which it was met last. */
+/* Of two names the last one by which the inode was looked up counts. */
 static void test_removed_link(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
@@ -254,7 +255,7 @@ static void test_removed_link(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(file);
 }
 
-/* That removes nothing: it can be closed as before. */
+/* That removes nothing: the inode can be closed as before. */
 static void test_renamed_to_itself(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
@@ -273,7 +274,7 @@ static void test_renamed_to_itself(struct inode_rig *f, gconstpointer data)
     ic_inode_unhold(file);
 }
 
-/* The last fds are not for what was removed, whether it was open or not. */
+/* The last fds are not for removed inodes, open or not. */
 static void hoard(struct inode_rig *f, bool open)
 {
     struct ic_inode *held[HOARD];
@@ -385,7 +386,7 @@ static gpointer list_on(gpointer data)
     return NULL;
 }
 
-/* Whoever has a hold all the time never loses it. */
+/* A thread that has a hold all the time never loses the inode. */
 static gpointer use_on(gpointer data)
 {
     struct inode_rig *f = data;
@@ -411,19 +412,19 @@ static void test_threads(struct inode_rig *f, gconstpointer data)
 
 static const struct inode_rig_test tests[] = {
     { "opens-nothing", test_opens_nothing },
-    { "young", test_young },
+    { "young-inode-stays-open", test_young },
     { "no-such", test_no_such },
-    { "is-one", test_is_one },
-    { "overtaken", test_overtaken },
+    { "all-lookups-find-one-inode", test_is_one },
+    { "rename-during-listing", test_overtaken },
     { "moved-by-others", test_moved_by_others },
-    { "number-given-again", test_number_given_again },
-    { "forbidden", test_forbidden },
+    { "reused-number-is-another-inode", test_number_given_again },
+    { "denied-is-not-lost", test_forbidden },
     { "renamed", test_renamed },
     { "renamed-to-itself", test_renamed_to_itself },
     { "removed", test_removed },
     { "removed-link", test_removed_link },
-    { "hoarded", test_hoarded },
-    { "hoarded-open", test_hoarded_open },
+    { "last-fds-are-not-for-removed-inodes", test_hoarded },
+    { "last-fds-are-not-for-removed-open-inodes", test_hoarded_open },
     { "undone", test_undone },
     { "threads", test_threads },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode-look-test - lookups of what is known, which open nothing.
+ * inode-look-test - lookups of known inodes open nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static struct ic_inode *look_up(struct fixture *f, struct ic_inode *dir,
     return inode;
 }
 
-/* No number is left for another fd. */
+/* Leave no number for another fd. */
 static void forbid_fds(struct rlimit *ret_old)
 {
     struct rlimit none;
@@ -82,7 +82,8 @@ static void test_needs_no_fd(struct fixture *f, gconstpointer data)
     ic_inode_unref(file);
 }
 
-/* What others put there is another inode, whatever was there. */
+/* What another process puts at a name is a different inode, whatever was there
+ * before. */
 static void test_put_by_others(struct fixture *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
@@ -122,7 +123,7 @@ static struct fault_board board;
 
 static void count_looks(void)
 {
-    /* One that never comes: it is counted until then. */
+    /* A point that is never reached: looks are counted until then. */
     const struct fault_plan plan = { .action = FAULT_LOOK_ERRNO,
                                      .point = UINT_MAX };
 
@@ -148,8 +149,8 @@ static unsigned looks(void)
 
 #endif
 
-/* A step has recorded both names: what moves needs no look, and is known where
- * it is then. */
+/* A step has recorded both names: a rename needs no lookup, and the new place
+ * is known. */
 static void test_renamed(struct fixture *f, gconstpointer data)
 {
     struct stat st;
@@ -177,7 +178,7 @@ static void test_renamed(struct fixture *f, gconstpointer data)
     ic_inode_unref(file);
 }
 
-/* Nor does a name in a folder of the step's, to find out that it is free. */
+/* Nor does the check that a name in the step's directory is free. */
 static void test_made(struct fixture *f, gconstpointer data)
 {
     struct ic_cred cred = { .umask = 022 };
@@ -198,7 +199,7 @@ static void test_made(struct fixture *f, gconstpointer data)
     ic_inode_unref(dir);
 }
 
-/* What is met at a name that was left is opened and looked at, and no more. */
+/* An inode found at a name that was left is opened once and examined once. */
 static void meet_anew(struct fixture *f, const char *name,
                       const struct ic_inode *old)
 {
@@ -226,7 +227,7 @@ static void test_met_anew(struct fixture *f, gconstpointer data)
     ic_inode_unref(file);
 }
 
-/* Others have put something else at a name that was known. */
+/* Another process has put something else at a known name. */
 static void test_renamed_another(struct fixture *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
@@ -248,8 +249,8 @@ static void test_renamed_another(struct fixture *f, gconstpointer data)
     ic_inode_unref(file);
 }
 
-/* What was moved while there was room for all, and is closed later, when the
- * folder is closed as well, is found again. */
+/* An inode that was moved while there were fds for all, and is closed later
+ * together with its directory, is found again. */
 static void close_and_use(struct fixture *f, struct ic_inode *dir,
                           struct ic_inode *file)
 {
@@ -269,7 +270,7 @@ static void close_and_use(struct fixture *f, struct ic_inode *dir,
     ic_inode_unhold(dir);
 }
 
-/* In another thread, for each turn that begins: the name is the other one. */
+/* Moves the name back and forth in another thread, once per turn. */
 struct mover {
     struct fixture *f;
     struct ic_inode *dir;
@@ -292,7 +293,8 @@ static gpointer move_on(gpointer data)
     return NULL;
 }
 
-/* What was moved away while it was looked up is not taken to be there still. */
+/* An inode that was moved away during its lookup is not assumed to be there
+ * still. */
 static void test_moved_meanwhile(struct fixture *f, gconstpointer data)
 {
     struct stat st;
@@ -358,8 +360,8 @@ static void test_exchanged_closed_later(struct fixture *f, gconstpointer data)
     close_and_use(f, dir, file);
 }
 
-/* Each file that is put there has a size of its own: is the inode that was
- * found the one that the stat is of? Freed numbers are given again. */
+/* Each file that is put there has a different size: check that the inode found
+ * is the one of the stat. Freed numbers are reused. */
 static gpointer look_on(gpointer data)
 {
     struct fixture *f = data;
@@ -408,13 +410,13 @@ static const struct {
     void (*run)(struct fixture *f, gconstpointer data);
 } tests[] = {
     { "needs-no-fd", test_needs_no_fd },
-    { "put-by-others", test_put_by_others },
+    { "foreign-inode-is-another", test_put_by_others },
     { "replaced", test_replaced },
     { "renamed", test_renamed },
-    { "made", test_made },
-    { "met-anew", test_met_anew },
+    { "new-name-needs-no-lookup", test_made },
+    { "found-at-a-left-name", test_met_anew },
     { "renamed-another", test_renamed_another },
-    { "moved-meanwhile", test_moved_meanwhile },
+    { "moved-during-lookup", test_moved_meanwhile },
     { "closed-later", test_closed_later },
     { "unlinked-closed-later", test_unlinked_closed_later },
     { "exchanged-closed-later", test_exchanged_closed_later },

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode-once-test - what a client that keeps no names has looked up once is not
- * opened, and is nobody's when that client has removed it; what it has looked
- * up twice is kept.
+ * inode-once-test - inodes that are looked up once are not opened.
+ *
+ * Those that are looked up twice are kept.
+ *
+ * For a client that keeps no names. An inode of the first kind is gone once
+ * that client has removed it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +23,7 @@
 
 enum { LOOKUPS = 3000, OVERTAKEN = 40 };
 
-/* A hold. */
+/* Return a hold. */
 static struct ic_inode *look_up(struct inode_rig *f, const char *name)
 {
     struct ic_inode *inode;
@@ -74,7 +77,7 @@ static void unhold(struct ic_inode *inode, unsigned n)
         ic_inode_unhold(inode);
 }
 
-/* ---- what is opened ------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------- */
 
 static void test_once(struct inode_rig *f, gconstpointer data)
 {
@@ -95,7 +98,8 @@ static void test_once(struct inode_rig *f, gconstpointer data)
     unhold(file, 2);
 }
 
-/* A client may be in a folder, or have a FIFO open, and nobody is told. */
+/* A client may be in a directory, or have a FIFO open, without the server
+ * knowing. */
 static void test_no_file(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *fifo_path = world_host_path(f->world, "fifo");
@@ -105,7 +109,7 @@ static void test_no_file(struct inode_rig *f, gconstpointer data)
     OK(mkfifo(fifo_path, 0600));
     OK(symlink("file", link_path));
     g_usleep(INODE_RIG_OLD_US);
-    /* At once: the next may push it out, as few may be open. */
+    /* At once: the next one may push it out, as few may be open. */
     dir = look_up(f, "dir");
     g_assert_true(inode_rig_is_open(dir));
     fifo = look_up(f, "fifo");
@@ -117,7 +121,7 @@ static void test_no_file(struct inode_rig *f, gconstpointer data)
     unhold(dir, 1);
 }
 
-/* To list a name is no use of it. */
+/* Listing a name is not a use of it. */
 static void test_listed_first(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = list(f, "file");
@@ -131,7 +135,7 @@ static void test_listed_first(struct inode_rig *f, gconstpointer data)
     unhold(file, 4);
 }
 
-/* Once by each of its names is twice. */
+/* One lookup by each of two names makes two. */
 static void test_two_names(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file;
@@ -166,7 +170,7 @@ static void test_attributes(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* What the log holds does not count, whether it is open or not. */
+/* Links in the log do not count, whether the inode is open or not. */
 static void test_log_links(struct inode_rig *f, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
@@ -184,7 +188,7 @@ static void test_log_links(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* Attributes of the next that has the number are not its own. */
+/* The next inode with the number does not share its attributes. */
 static void test_number_given_again(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = look_up(f, "file");
@@ -195,7 +199,7 @@ static void test_number_given_again(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* ---- what is removed ----------------------------------------------------- */
+/* ---- removal ------------------------------------------------------------- */
 
 static void test_removed(struct inode_rig *f, gconstpointer data)
 {
@@ -217,7 +221,7 @@ static void test_removed(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* It has two users, or one that uses it. */
+/* It has two users, or one that is using it. */
 static void test_removed_in_use(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = look_up(f, "file"), *other = look_up(f, "other");
@@ -235,7 +239,7 @@ static void test_removed_in_use(struct inode_rig *f, gconstpointer data)
     unhold(file, 2);
 }
 
-/* The same when its fd has been closed meanwhile. */
+/* The same if its fd has been closed meanwhile. */
 static void test_removed_closed(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = look_up(f, "file"), *other = look_up(f, "other");
@@ -278,7 +282,7 @@ static void test_renamed(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* What is at its name is somebody else, who has to be kept. */
+/* The inode at its name is a different one, which must be kept. */
 static void test_removed_another(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = look_up(f, "file"), *other = list(f, "other");
@@ -293,7 +297,7 @@ static void test_removed_another(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* Where it was looked up is a hint, and names have been moved since. */
+/* The place of its lookup is a hint, and names have moved since. */
 static void test_removed_later(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = look_up(f, "file"), *other = list(f, "other");
@@ -306,8 +310,8 @@ static void test_removed_later(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* Another user comes between the look at who has it and its removal: it keeps
- * what is left, though all fds are closed that may be. */
+/* Another user arrives between the check for users and the removal: it keeps
+ * the inode, though all fds are closed that may be. */
 static struct inode_rig *overtaken; /* by the next removal of "inner" */
 static struct ic_inode *overtaken_dir;
 
@@ -330,7 +334,7 @@ static void overtake(const char *name)
     }
 }
 
-/* In front of libc's, for the library, too. */
+/* Overrides libc's, for the library, too. */
 int unlinkat(int dirfd, const char *name, int flags)
 {
     overtake(name);
@@ -368,7 +372,7 @@ static void test_removed_overtaken(struct inode_rig *f, gconstpointer data)
     }
 }
 
-/* Whom modes stop has to have it open, to reach it when they do. */
+/* A server that modes can stop must keep the inode open to reach it then. */
 static void test_without_override(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file;
@@ -385,7 +389,8 @@ static void test_without_override(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
-/* What hides its place has no time of birth: it is lost until then. */
+/* A mount over its place has no birth time: the inode is lost until that is
+ * gone. */
 static void test_mounted_over(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
@@ -424,7 +429,7 @@ static void test_undone(struct inode_rig *f, gconstpointer data)
     ic_rollback(f->ic, 1, false, NULL, &error);
     g_assert_no_error(error);
     world_assert_equal(f->world, before);
-    /* They are where they were, so they are even found again. */
+    /* They have not moved, so they are even found again. */
     g_assert_cmpint(inode_rig_links(f, file), ==, 1);
     g_assert_cmpint(inode_rig_links(f, other), ==, 1);
     unhold(other, 1);
@@ -475,22 +480,22 @@ static void test_threads(struct inode_rig *f, gconstpointer data)
 }
 
 static const struct inode_rig_test tests[] = {
-    { "once", test_once },
-    { "no-file", test_no_file },
-    { "listed-first", test_listed_first },
-    { "two-names", test_two_names },
+    { "one-lookup-opens-nothing", test_once },
+    { "directories-and-fifos-stay-open", test_no_file },
+    { "listing-is-not-a-use", test_listed_first },
+    { "two-names-are-two-lookups", test_two_names },
     { "attributes", test_attributes },
-    { "log-links", test_log_links },
-    { "number-given-again", test_number_given_again },
+    { "log-links-do-not-count", test_log_links },
+    { "reused-number-is-another-inode", test_number_given_again },
     { "removed", test_removed },
     { "removed-in-use", test_removed_in_use },
     { "removed-closed", test_removed_closed },
-    { "not-removed", test_not_removed },
+    { "failed-removal-keeps-it", test_not_removed },
     { "renamed", test_renamed },
-    { "removed-another", test_removed_another },
+    { "replaced-inode-is-kept", test_removed_another },
     { "removed-later", test_removed_later },
-    { "removed-overtaken", test_removed_overtaken },
-    { "without-override", test_without_override },
+    { "removal-with-a-new-user", test_removed_overtaken },
+    { "kept-open-if-modes-apply", test_without_override },
     { "mounted-over", test_mounted_over },
     { "undone", test_undone },
     { "threads", test_threads },
@@ -498,7 +503,7 @@ static const struct inode_rig_test tests[] = {
 
 int main(int argc, char **argv)
 {
-    /* What is mounted is nobody else's, where that is allowed at all. */
+    /* In a private mount namespace, where that is allowed. */
     if (unshare(CLONE_NEWNS) == 0)
         OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
     return inode_rig_main(argc, argv, "inode-once", tests, G_N_ELEMENTS(tests));

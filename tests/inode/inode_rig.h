@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_rig - an engine over a folder with a few old files ("file", "other",
- * "dir/inner"), for tests of what is known of inodes that are not open.
+ * inode_rig - an engine over a folder, for tests of closed inodes.
+ *
+ * The folder has a few old files ("file", "other", "dir/inner").
  */
 #ifndef TESTS_INODE_RIG_H
 #define TESTS_INODE_RIG_H
@@ -11,10 +12,10 @@
 #include "interceptor/interceptor.h"
 #include "tests/lib/world.h"
 
-/* Of a file that need not be opened to be known. */
+/* The age of a file that can be known without opening it. */
 enum { INODE_RIG_OLD_US = 150000 };
 
-/* Fds from here on are the server's own. */
+/* Fds from here on are reserved for the server. */
 enum { INODE_RIG_RESERVE = 100 };
 
 struct inode_rig {
@@ -28,7 +29,7 @@ struct inode_rig {
 void inode_rig_set_up(struct inode_rig *f, gconstpointer data);
 void inode_rig_tear_down(struct inode_rig *f, gconstpointer data);
 
-/* The engine alone, over the world's folder. */
+/* Open only the engine, over the world's folder. */
 void inode_rig_open(struct inode_rig *f, gconstpointer data);
 
 struct inode_rig_test {
@@ -36,32 +37,31 @@ struct inode_rig_test {
     void (*run)(struct inode_rig *f, gconstpointer data);
 };
 
-/* main(): each test without undo and with it, as /NAME/no-undo/... */
+/* main(): run each test without undo and with it, as /NAME/no-undo/... */
 int inode_rig_main(int argc, char **argv, const char *name,
                    const struct inode_rig_test *tests, size_t n);
 
-/* Each gets f, and all are waited for. */
+/* Run each function with f in a thread, and wait for all. */
 void inode_rig_run_threads(struct inode_rig *f, const GThreadFunc *work,
                            size_t n);
 
-/* Others remove the file and make another of its name, which has its number if
- * this filesystem gives it again soon. */
+/* Another process removes the file and makes a new one with its name, which has
+ * the same number if the file system reuses numbers soon. */
 void inode_rig_replace(struct inode_rig *f, const char *name);
 
 /* Borrowed. */
 struct ic_inode *inode_rig_root(struct inode_rig *f);
 
-/* What is called in between opens nothing, or fails. */
+/* Calls between these cannot open anything. */
 void inode_rig_forbid_fds(struct inode_rig *f);
 void inode_rig_allow_fds(struct inode_rig *f);
 
 bool inode_rig_is_open(struct ic_inode *inode);
 
-/* Of an inode that is held, which is opened for it: its link count, or
- * -errno. */
+/* Open a held inode and return its link count, or -errno. */
 int inode_rig_links(struct inode_rig *f, struct ic_inode *inode);
 
-/* The same: the beginning of its content. */
+/* The same, but return the beginning of its content. */
 char *inode_rig_read(struct inode_rig *f, struct ic_inode *inode);
 
 #endif

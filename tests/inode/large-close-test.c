@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * large-close-test - to free what a large removed file had takes long: without
- * an undo log that is not done by the thread that removes or forgets it, and
- * who finds the disk full waits for it.
+ * large-close-test - another thread frees large removed files.
+ *
+ * It takes long, so without an undo log the thread that removes or forgets the
+ * file does not do it; a request that finds the disk full waits for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,19 +22,19 @@ enum { LARGE = 64 << 20, SMALL = 64 << 10, MANY = 12 };
 
 enum { HELD_MS = 200, TOO_LONG_MS = 20000 };
 
-/* So many wait at most (closer.c). */
+/* The limit of waiting fds (closer.c). */
 enum { MOST = 8 };
 
-/* ---- who closes ---------------------------------------------------------- */
+/* ---- closing threads ----------------------------------------------------- */
 
-/* How many inodes of files that nobody can open any more were closed by the
- * thread that runs the tests, and of any files by others. What others close is
- * held up as long as this is locked. */
+/* Number of inodes of removed files that the thread of the tests closed, and of
+ * any files that other threads closed. While this is locked, closes by other
+ * threads block. */
 static GMutex held_up;
 static int n_own, n_others;
 static pid_t own_thread;
 
-/* In front of libc's, for the library, too. */
+/* Overrides libc's, for the library, too. */
 int close(int fd)
 {
     struct stat st;
@@ -81,7 +82,7 @@ static int create_file(struct inode_rig *f, const char *name,
     return fd;
 }
 
-/* What is left is a hold. */
+/* Only a hold remains. */
 static void end_file(struct ic_inode *inode, int fd)
 {
     syscall(SYS_close, fd);
@@ -141,15 +142,15 @@ static void begin(struct inode_rig *f, gconstpointer data)
         g_error("%s", error->message);
 }
 
-/* What was removed before is closed by then. */
+/* Files removed before are closed by then. */
 static void end(struct inode_rig *f)
 {
     ic_close(g_steal_pointer(&f->ic));
     own_thread = 0;
 }
 
-/* With an undo log, all of which depends on how much is free, what can be freed
- * is so at once. */
+/* With an undo log, whose limits depend on the free space, space is freed at
+ * once. */
 static void test_written(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *large, *small;
@@ -167,8 +168,8 @@ static void test_written(struct inode_rig *f, gconstpointer data)
     expect_closed(data ? 2 : 1, data ? 0 : 1);
 }
 
-/* What was looked up once is not open, and would be freed by unlink(2). With an
- * undo log it lives on there. */
+/* An inode looked up once is not open, so unlink(2) would free its space. With
+ * an undo log it stays there. */
 static void test_found(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *large, *replaced, *small;
@@ -196,8 +197,8 @@ static void test_found(struct inode_rig *f, gconstpointer data)
     expect_closed(0, data ? 0 : 2);
 }
 
-/* A file that has another name has nothing to free, and a large file that was
- * cut has little. */
+/* A file with another name frees nothing, and a large file that was truncated
+ * little. */
 static void test_nothing_to_free(struct inode_rig *f, gconstpointer data)
 {
     struct ic_setattr cut = { .valid = IC_SET_SIZE };
@@ -220,7 +221,7 @@ static void test_nothing_to_free(struct inode_rig *f, gconstpointer data)
     expect_closed(1, 0);
 }
 
-/* More than may wait. */
+/* More files than may wait. */
 static void test_many(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *files[MANY];
@@ -238,7 +239,7 @@ static void test_many(struct inode_rig *f, gconstpointer data)
     expect_closed(data ? MANY : MANY - MOST, data ? 0 : MOST);
 }
 
-/* What takes one of the last fds is not kept waiting. */
+/* A file that uses one of the last fds is not kept waiting. */
 static void test_reserved(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *large;
@@ -256,9 +257,9 @@ static void test_reserved(struct inode_rig *f, gconstpointer data)
     expect_closed(1, 0);
 }
 
-/* ---- those who wait ------------------------------------------------------ */
+/* ---- waiting for space --------------------------------------------------- */
 
-/* What others close is held up for so long, or until done. */
+/* Blocks closes by other threads for this time, or until done. */
 struct hold {
     int ms;
     int begun, done;
@@ -294,7 +295,7 @@ static fsblkcnt_t free_blocks(struct inode_rig *f)
     return st.f_bfree * st.f_frsize;
 }
 
-/* The same rig, on a filesystem of this size. False: not possible here. */
+/* Move the rig to a file system of this size. False: not possible here. */
 static bool move_to_small_disk(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *options = g_strdup_printf("size=%d", LARGE + LARGE / 2);
@@ -315,7 +316,7 @@ static void leave_small_disk(struct inode_rig *f)
     OK(umount2(f->world->base, MNT_DETACH));
 }
 
-/* Who asks how much is free, and who finds the disk full. */
+/* A query of the free space, and a request that finds the disk full. */
 static void test_full_disk(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *first, *second;
@@ -337,7 +338,7 @@ static void test_full_disk(struct inode_rig *f, gconstpointer data)
     expect_closed(data ? 1 : 0, data ? 0 : 1);
 }
 
-/* Who asks for what is never there has the answer at once. */
+/* A request for more space than there can be returns at once. */
 static void test_too_much(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *first, *second;
@@ -362,7 +363,7 @@ static void test_too_much(struct inode_rig *f, gconstpointer data)
     leave_small_disk(f);
 }
 
-/* Who has no fds. */
+/* A process without fds. */
 static void test_release(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *large;
@@ -383,13 +384,13 @@ static void test_release(struct inode_rig *f, gconstpointer data)
 int main(int argc, char **argv)
 {
     static const struct inode_rig_test tests[] = {
-        { "written", test_written },
-        { "found", test_found },
+        { "written-file-is-closed-elsewhere", test_written },
+        { "found-file-is-freed-elsewhere", test_found },
         { "nothing-to-free", test_nothing_to_free },
-        { "many", test_many },
-        { "reserved", test_reserved },
-        { "full-disk", test_full_disk },
-        { "too-much", test_too_much },
+        { "waiting-files-are-bounded", test_many },
+        { "reserved-fds-do-not-wait", test_reserved },
+        { "full-disk-waits-for-space", test_full_disk },
+        { "impossible-request-does-not-wait", test_too_much },
         { "release", test_release },
     };
 

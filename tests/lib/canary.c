@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * canary - a library that notes which program has loaded it, in the file
- * $STEPBACK_TEST_MARKS.
+ * canary - a library that records each program that loads it.
+ *
+ * It appends the program's name to the file $STEPBACK_TEST_MARKS.
  */
 #include <fcntl.h>
 #include <stdlib.h>

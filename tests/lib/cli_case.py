@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line over a fake QEMU, and the daemon that it asks."""
+"""The command line over a fake QEMU, with the daemon that it queries."""
 import contextlib
 import json
 import os
@@ -90,7 +90,7 @@ class Daemon:
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         self.process.wait(20)
-        # A mount whose daemon was killed is no mount to os.path.ismount().
+        # os.path.ismount() does not see a mount whose daemon was killed.
         subprocess.run(["umount", "-l", self.seen], stderr=subprocess.DEVNULL)
 
 

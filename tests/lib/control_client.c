@@ -21,7 +21,7 @@ struct control_client {
     json_t *data; /* of the last error */
 };
 
-enum { TIMEOUT_S = 60 }; /* what does not come in this time, does not come */
+enum { TIMEOUT_S = 60 }; /* the limit of every wait */
 
 struct control_client *control_client_new(int fd)
 {

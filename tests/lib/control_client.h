@@ -14,22 +14,24 @@ struct control_client;
 struct control_client *control_client_new(int fd);
 void control_client_free(struct control_client *client);
 
-/* Send a request (payload is taken, may be NULL) and wait for its answer: a
- * new payload, or NULL and error. Events that come meanwhile are kept. */
+/* Send a request (payload: taken, may be NULL) and wait for the reply: a new
+ * payload, or NULL and error. Events that arrive meanwhile are queued. */
 json_t *control_client_request(struct control_client *client, const char *type,
                                json_t *payload, GError **error);
 
-/* The data of the last error, or NULL. Borrowed until the next request. */
+/* Return the data of the last error, or NULL. Borrowed until the next request.
+ */
 json_t *control_client_error_data(struct control_client *client);
 
-/* The payload of the first kept event of this type, or NULL. Borrowed. */
+/* Return the payload of the first queued event of this type, or NULL. Borrowed.
+ */
 json_t *control_client_event(struct control_client *client, const char *type);
 
-/* The same, but it is no longer kept: a new reference, or NULL. */
+/* The same, but remove the event from the queue: a new reference, or NULL. */
 json_t *control_client_take_event(struct control_client *client,
                                   const char *type);
 
-/* Wait for an event of this type: its payload, new, and it is forgotten. */
+/* Wait for an event of this type and remove it: its payload, new. */
 json_t *control_client_wait_event(struct control_client *client,
                                   const char *type);
 

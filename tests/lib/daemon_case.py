@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file server by its command line."""
+"""Run a file server by its command line."""
 import atexit
 import signal
 import socket

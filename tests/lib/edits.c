@@ -94,7 +94,7 @@ void edits_undone(struct edits *f)
     json_decref(world_undo(f->w, 1));
 }
 
-/* ---- outside ------------------------------------------------------------- */
+/* ---- outside edits ------------------------------------------------------- */
 
 void edits_write(struct edits *f, const char *path, const char *text)
 {
@@ -106,7 +106,7 @@ void edits_write(struct edits *f, const char *path, const char *text)
     close(fd);
 }
 
-/* As editors save. */
+/* Save as editors do. */
 void edits_replace(struct edits *f, const char *path, const char *text)
 {
     g_autofree char *full = world_host_path(f->w, path);
@@ -138,7 +138,7 @@ void edits_assert_text(struct edits *f, const char *path, const char *text)
     g_assert_cmpstr(found, ==, text);
 }
 
-/* Does the watcher see what this process does? */
+/* Return whether the watcher sees what this process does. */
 bool edits_is_watched(struct edits *f)
 {
     return f->w->backend == &world_mount || f->w->backend == &world_9p;
@@ -146,7 +146,7 @@ bool edits_is_watched(struct edits *f)
 
 /* ---- barriers ------------------------------------------------------------ */
 
-/* Another process, in the folder. */
+/* Run a command in the folder, in another process. */
 void edits_shell(struct edits *f, const char *command)
 {
     const char *argv[] = { "/bin/sh", "-c", command, NULL };
@@ -159,7 +159,7 @@ void edits_shell(struct edits *f, const char *command)
     g_assert_cmpint(status, ==, 0);
 }
 
-/* A new array of the history's barriers. */
+/* Return a new array of the history's barriers. */
 json_t *edits_barriers(struct edits *f)
 {
     json_t *answer = world_request(f->w, "history", NULL);
@@ -172,7 +172,7 @@ json_t *edits_barriers(struct edits *f)
     return list;
 }
 
-/* What has happened until now is noted. */
+/* Have all changes so far recorded. */
 void edits_barriers_seen(struct edits *f)
 {
     json_decref(edits_barriers(f));
@@ -186,7 +186,7 @@ void edits_no_barrier(struct edits *f)
     json_decref(list);
 }
 
-/* Some barrier names the path. */
+/* Assert that some barrier names the path. */
 void edits_has_barrier(struct edits *f, const char *path)
 {
     json_t *list = edits_barriers(f), *barrier;
@@ -224,7 +224,8 @@ void edits_goes(struct edits *f, const char *request, int steps,
     json_decref(answer);
 }
 
-/* What comes and goes leaves nothing that could be found by comparing. */
+/* What is created and removed again leaves nothing that a comparison could
+ * find. */
 void edits_make_and_edit(struct edits *f, const char *dir)
 {
     g_autofree char *command = g_strdup_printf("echo > %s/x; rm %s/x", dir,
@@ -238,7 +239,7 @@ void edits_make_and_edit(struct edits *f, const char *dir)
     edits_barriers_seen(f);
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 struct test {
     const struct world_backend *backend;

@@ -235,7 +235,7 @@ void engine_rename_into_new_dir(struct world *w)
 
 static void rename_in_place_of_parent(struct world *w)
 {
-    /* the child takes the name that its parent had */
+    /* the child takes its parent's former name */
     DO(rename, "src", "old", 0);
     DO(rename, "old/components", "src", 0);
     DO(rename, "old", "src/old", 0);
@@ -395,7 +395,7 @@ static void hardlink_remove_all(struct world *w)
 static void hardlink_rename_over(struct world *w)
 {
     DO(rename, "run.sh", "third", 0);
-    DO(rename, "src/hard", "small.txt", 0); /* two names of one: nothing */
+    DO(rename, "src/hard", "small.txt", 0); /* both name one file: no effect */
     DO(link, "small.txt", "fourth");
     DO(unlink, "small.txt");
 }
@@ -521,7 +521,7 @@ static void everything(struct world *w)
     rename_dir_then_inside(w);
     hardlink_write(w);
     ui09_change(w);
-    /* Only root may give a directory another parent that it may not write. */
+    /* Only root may move a directory that is not writable to another parent. */
     DO(chmod, "lib", geteuid() == 0 ? 0500 : 0700);
     DO(rename, "lib", "empty-dir/lib", 0);
     DO(unlink, "run.sh");

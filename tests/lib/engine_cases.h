@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_cases - what steps do to a tree, by the test plan's ids.
+ * engine_cases - changes of a tree in a step, by the test plan's ids.
  */
 #ifndef TESTS_ENGINE_CASES_H
 #define TESTS_ENGINE_CASES_H
@@ -10,7 +10,7 @@
 
 #include "tests/lib/world.h"
 
-/* A case that fills a tree, changes it in one step, and checks the report. */
+/* Fills a tree, changes it in one step, and checks the report. */
 struct undo_case {
     const char *id;
     void (*fill)(struct world *w);
@@ -20,7 +20,7 @@ struct undo_case {
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-/* Put text at the start of a file; flags as open(2)'s. 0 or -errno. */
+/* Write text at the start of a file; flags: of open(2). 0 or -errno. */
 int engine_put(struct world *w, const char *path, int flags, const char *text);
 
 #define CREATE(path, text) OK(engine_put(w, path, O_CREAT | O_EXCL, text))
@@ -42,7 +42,7 @@ extern const size_t engine_links_cases_count;
 extern const struct undo_case engine_many_cases[];
 extern const size_t engine_many_cases_count;
 
-/* Parts that other tests use too. */
+/* Trees that other tests use too. */
 void engine_fill_small(struct world *w);
 void engine_fill_links(struct world *w);
 void engine_remove_tree(struct world *w, const char *path);

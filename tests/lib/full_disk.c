@@ -17,7 +17,7 @@ void full_disk_init(int *argc, char ***argv)
 {
     umask(022);
     g_test_init(argc, argv, NULL);
-    /* So that nothing stays mounted, whatever happens. */
+    /* In a private mount namespace no mount outlives the test. */
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
@@ -66,8 +66,8 @@ void full_disk_end(struct world *w)
     world_free(w);
 }
 
-/* A write of which a part had room is an error of the world's (EIO); then page
- * by page, as a client would go on. */
+/* A partial write is an error of the world (EIO); then write page by page, as a
+ * client would continue. */
 static int write_piece(struct world *w, const char *name, int flags,
                        const char *data, off_t offset)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * full_disk - worlds on a small tmpfs each, which can be filled.
+ * full_disk - worlds, each on a small tmpfs that can be filled.
  */
 #ifndef TESTS_FULL_DISK_H
 #define TESTS_FULL_DISK_H
@@ -9,27 +9,25 @@
 
 #define MIB ((off_t)1 << 20)
 
-/* umask, g_test_init(), and a mount namespace. */
+/* Set the umask, call g_test_init(), and enter a mount namespace. */
 void full_disk_init(int *argc, char ***argv);
 
-/* A world with files "a", "b" and "c" of this size, on a tmpfs with these
- * options; started. NULL: the test is skipped, for want of the right to mount.
- */
+/* Start a world with files "a", "b" and "c" of this size, on a tmpfs with these
+ * options. NULL: skipped, without the right to mount. */
 struct world *full_disk_start_on(gconstpointer backend, const char *options,
                                  off_t size);
 
-/* Of 64 MiB, with files of 16. */
+/* On 64 MiB, with files of 16 MiB. */
 struct world *full_disk_start(gconstpointer backend);
 void full_disk_end(struct world *w);
 
 /* Make a file in the share, on the host. */
 void full_disk_file(struct world *w, const char *name, off_t size);
 
-/* Write up to so many MiB through the world; returns for how many there was
- * room. */
+/* Write up to count MiB through the world; returns how many MiB fitted. */
 int full_disk_write(struct world *w, const char *name, int count);
 
-/* Take all the room that is left, beside the share. */
+/* Use up all free space, outside the share. */
 void full_disk_fill(struct world *w);
 
 #endif

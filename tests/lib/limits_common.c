@@ -18,7 +18,7 @@ void limits_configure(struct world *w, const char *name, int64_t value)
                               json_pack("{s:I}", name, (json_int_t)value)));
 }
 
-/* Bytes that cannot be compressed, but are the same in each run. */
+/* Incompressible bytes that are the same in each run. */
 static void fill(char *data, size_t len, guint32 seed)
 {
     GRand *rand = g_rand_new_with_seed(seed);
@@ -62,7 +62,7 @@ struct world *limits_world(gconstpointer backend)
     return NULL;
 }
 
-/* Overwrite one file: its bytes are copied into the log. */
+/* Overwrite one file, whose bytes are copied into the log. */
 void limits_overwrite(struct world *w, unsigned i, guint32 seed)
 {
     g_autofree char *data = g_malloc(FILE_SIZE);
@@ -90,12 +90,13 @@ void limits_small_step(struct world *w, const char *text)
 
 /* ---- event.warning ------------------------------------------------------- */
 
-/* The next warning with this code; new. */
+/* Return the next warning with this code; new. */
 json_t *limits_take_warning(struct world *w, const char *code)
 {
     json_t *event;
 
-    json_decref(world_request(w, "status", NULL)); /* events come before */
+    json_decref(world_request(w, "status", NULL)); /* the reply follows earlier
+                                                    * events */
     while ((event = w->backend->event(w, "event.warning"))) {
         if (g_strcmp0(json_string_value(json_object_get(event, "code")),
                       code) == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * limits_common - worlds, and steps in them, for the tests of limits.
+ * limits_common - worlds and steps for the tests of limits.
  */
 #ifndef TESTS_LIMITS_COMMON_H
 #define TESTS_LIMITS_COMMON_H
@@ -9,28 +9,28 @@
 
 enum { FILES = 8, FILE_SIZE = 64 << 10 };
 
-/* "file0" to "file7" cannot be compressed; "other", "moved" and "replaced" are
- * short. Started; NULL: the test is skipped. */
+/* Start a world: "file0" to "file7" are incompressible; "other", "moved" and
+ * "replaced" are short. NULL: skipped. */
 struct world *limits_world(gconstpointer backend);
 
 /* Static. */
 const char *limits_file_name(unsigned i);
 
-/* Set one limit; asserts that it can be. */
+/* Set one limit; asserts success. */
 void limits_configure(struct world *w, const char *name, int64_t value);
 
-/* Overwrite one file with other bytes, which are copied into the log; and that
- * as a step. */
+/* Overwrite one file with other bytes, which are copied into the log; the
+ * second does so in a step. */
 void limits_overwrite(struct world *w, unsigned i, guint32 seed);
 int64_t limits_overwrite_step(struct world *w, unsigned i, guint32 seed);
 
-/* A step that changes little. */
+/* Make a step that changes little. */
 void limits_small_step(struct world *w, const char *text);
 
-/* The next event.warning with this code: new, or NULL. */
+/* Return the next event.warning with this code: new, or NULL. */
 json_t *limits_take_warning(struct world *w, const char *code);
 
-/* That this step became unprotected was told, once. */
+/* Assert that exactly one event says that this step became unprotected. */
 void limits_expect_unprotected(struct world *w, int64_t id);
 
 void limits_rollback_refused(struct world *w, int steps, bool force, int code);

@@ -28,7 +28,7 @@ bool loop_fs_mount(struct world *w, const struct loop_fs *fs)
               run_command(fs->mkfs, file, NULL) &&
               run_command("mount -o loop", file, w->base);
 
-    unlink(file); /* the mount holds it */
+    unlink(file); /* the mount keeps the file */
     if (!ok)
         return false;
     g_assert_cmpint(mkdir(w->share, 0755), ==, 0);

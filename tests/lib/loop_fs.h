@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * loop_fs - a world on a filesystem of its own, on a loop device.
+ * loop_fs - a world on its own file system, on a loop device.
  */
 #ifndef TESTS_LOOP_FS_H
 #define TESTS_LOOP_FS_H
@@ -12,11 +12,11 @@ struct loop_fs {
     off_t size;              /* bytes */
 };
 
-/* The base of the world, which is new, becomes a mounted filesystem of that
- * kind. False: not possible here (no root, no loop devices, no mkfs for it). */
+/* Mount a file system of that type over the base of the world, which is new.
+ * False: not possible here (no root, no loop devices, no mkfs for it). */
 bool loop_fs_mount(struct world *w, const struct loop_fs *fs);
 
-/* The world is stopped, and about to be freed. */
+/* Call after the world has stopped and before it is freed. */
 void loop_fs_unmount(struct world *w);
 
 #endif

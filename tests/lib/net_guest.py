@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest, down to its frames, on the stream of stepback-net."""
+"""A guest that sends its own frames on the stream of stepback-net."""
 import ipaddress
 import itertools
 import json
@@ -304,7 +304,7 @@ class Guest:
         if not self.wait(lambda found: found.kind == 0x0806):
             raise Failed("the gateway does not answer ARP")
 
-    # ---- what a program would do ----
+    # ---- operations of programs ----
 
     def ask_udp(self, target, port=8000, data=b"?" * 40, patience=3, **more):
         """The answer's data, "refused" or None."""

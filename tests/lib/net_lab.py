@@ -17,7 +17,7 @@ import time
 LISTED, NEAR_LISTED, UNLISTED = "198.51.100.7", "198.51.100.8", "203.0.113.9"
 LISTED6, UNLISTED6 = "2001:db8:1::7", "2001:db8:2::9"
 METADATA, DNS, OWN = "169.254.169.254", "198.51.100.53", "192.0.2.1"
-# Metadata services of clouds, and METADATA as translators of IPv6 write it.
+# Cloud metadata services, and METADATA as IPv6 translators (NAT64) write it.
 CLOUDS = ["100.100.100.200", "100.96.0.96", "168.63.129.16", "192.0.0.192",
           "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
           "fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1",
@@ -41,13 +41,13 @@ def sh(line):
 
 def enter():
     """Run this program again in a network of its own. Ends it with a reason if
-    there is none to be had."""
+    there can be none."""
     if os.environ.get("NET_LAB") == "inside":
         return None
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     if subprocess.run(["unshare", "-n", *user, "ip", "link", "set", "lo", "up"],
                       stderr=subprocess.DEVNULL).returncode != 0:
-        return "no network namespace to be had"
+        return "network namespaces are unavailable"
     os.environ["NET_LAB"] = "inside"
     os.execvp("unshare", ["unshare", "-n", *user, sys.executable, *sys.argv])
 

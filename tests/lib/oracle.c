@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oracle - see oracle.h. Own code on purpose: it shares nothing with the
- * engine that it judges.
+ * oracle - see oracle.h.
+ *
+ * It deliberately shares no code with the engine that it judges.
  */
 #include "tests/lib/oracle.h"
 
@@ -18,14 +19,14 @@
 
 #include "tests/lib/oracle_map.h"
 
-/* Paths in the lines are cut beyond this: a hash stands for the folder. */
+/* Longer paths are cut in the lines, with a hash of the directory. */
 enum { MAX_SHOWN = 1500 };
 
-/* A folder whose entries are being read. */
+/* A directory that is being read. */
 struct level {
     GPtrArray *names; /* sorted */
     guint next;
-    char *shown; /* its path as the lines have it */
+    char *shown; /* its path as shown in the lines */
     struct stat st;
 };
 
@@ -33,15 +34,16 @@ struct snapshot {
     GPtrArray *lines;
     GHashTable *first_names; /* "dev:ino" -> path; filled in sorted order */
     GString *trouble;
-    GPtrArray *levels; /* of struct level, from the top to where it is */
-    int fd;            /* the last level's folder */
+    GPtrArray *levels; /* of struct level, from the top to the present one */
+    int fd;            /* the last level's directory */
 };
 
-/* An entry of the folder at hand. */
+/* An entry of the present directory. */
 struct entry {
     const char *name;
     const char *shown;
-    char full[64 + NAME_MAX]; /* through /proc, for calls without *at() */
+    char full[64 +
+              NAME_MAX]; /* through /proc, for calls without an *at() form */
     struct stat st;
 };
 
@@ -51,7 +53,7 @@ static void trouble(struct snapshot *s, const char *path, const char *what)
                            g_strerror(errno));
 }
 
-/* Only printable ASCII, so that a line is a line. */
+/* Escape all but printable ASCII, so that a line stays one line. */
 static char *escape(const void *data, size_t len)
 {
     g_autofree char *copy = g_strndup(data, len);
@@ -167,7 +169,8 @@ static void add_entry(struct snapshot *s, const struct entry *e)
                            type_name(st->st_mode), st->st_mode & 07777,
                            st->st_uid, st->st_gid, (intmax_t)st->st_mtim.tv_sec,
                            st->st_mtim.tv_nsec);
-    if (!S_ISDIR(st->st_mode)) /* a directory's is the filesystem's affair */
+    if (!S_ISDIR(
+            st->st_mode)) /* a directory's size depends on the file system */
         g_string_append_printf(line, " %jd", (intmax_t)st->st_size);
     if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode))
         g_string_append_printf(line, " dev:%u,%u", major(st->st_rdev),
@@ -183,7 +186,7 @@ static void add_entry(struct snapshot *s, const struct entry *e)
 
 /* ---- the tree ------------------------------------------------------------ */
 
-/* No recursion and one open folder: depth has no bound here either. */
+/* No recursion and one open directory: depth has no bound here either. */
 
 static void level_free(gpointer data)
 {
@@ -213,7 +216,7 @@ static GPtrArray *read_names(struct snapshot *s, const char *shown, int fd)
     return names;
 }
 
-/* Go down: fd (taken) is a folder of the one at hand. */
+/* Enter fd (taken), a directory in the present one. */
 static void push(struct snapshot *s, int fd, const struct entry *e)
 {
     struct level *level = g_new0(struct level, 1);
@@ -227,7 +230,7 @@ static void push(struct snapshot *s, int fd, const struct entry *e)
     s->fd = fd;
 }
 
-/* Go up; the tree must not change meanwhile. */
+/* Leave the present directory; the tree must not change meanwhile. */
 static void pop(struct snapshot *s)
 {
     const struct level *above;
@@ -333,7 +336,7 @@ GPtrArray *oracle_snapshot(const char *path, char **ret_trouble)
     return NULL;
 }
 
-/* By what is equal in equal lines. */
+/* Index lines by the part that equal lines share. */
 static GHashTable *index_lines(GPtrArray *lines)
 {
     GHashTable *index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,

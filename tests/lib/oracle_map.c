@@ -24,14 +24,14 @@ struct range {
 struct map {
     GString *line;
     GChecksum *sum;
-    GArray *unwritten; /* of struct range; NULL: not known */
-    char last;         /* code of the run at hand */
-    off_t start;       /* and where it began */
+    GArray *unwritten; /* of struct range; NULL: unknown */
+    char last;         /* code of the present run */
+    off_t start;       /* start of the present run */
 };
 
-/* ---- making -------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------ */
 
-/* What was allocated and not written to, as the filesystem has it. */
+/* Return the ranges that are allocated and unwritten, by the file system. */
 static GArray *find_unwritten(int fd)
 {
     g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(struct range));
@@ -150,7 +150,7 @@ int oracle_map_append(GString *line, int fd, off_t size)
 
 /* ---- comparing ----------------------------------------------------------- */
 
-/* Where the runs are in a line. */
+/* Find the runs in a line. */
 static gboolean find_runs(const char *line, const char **ret_start,
                           const char **ret_end)
 {
@@ -172,7 +172,7 @@ char *oracle_map_strip(const char *line)
     return g_strdup_printf("%.*s%s", (int)(start - line), line, end);
 }
 
-/* The code at an offset, and where its run ends; 0 after the last. */
+/* Return the code at an offset, and the end of its run; 0 after the last. */
 static char code_at(const char *runs, off_t at, off_t *ret_end)
 {
     while (*runs && *runs != ' ') {

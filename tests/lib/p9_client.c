@@ -169,7 +169,7 @@ int p9_attach(struct p9_client *client, uint32_t fid, const char *aname,
     return p9_client_call(client, &m, NULL);
 }
 
-/* As many names as one request takes; *at is behind them. */
+/* Split off as many names as one request takes; *at moves past them. */
 static uint16_t split(const char **at, struct p9_string names[P9_MAX_WALK])
 {
     uint16_t n = 0;
@@ -184,7 +184,7 @@ static uint16_t split(const char **at, struct p9_string names[P9_MAX_WALK])
     return n;
 }
 
-/* Some names in one request; *ret_done: how many were found. */
+/* Walk some names in one request; *ret_done: how many were found. */
 static int walk_once(struct p9_client *client, uint32_t from, uint32_t to,
                      const struct p9_string *names, uint16_t n,
                      uint16_t *ret_done)
@@ -201,8 +201,8 @@ static int walk_once(struct p9_client *client, uint32_t from, uint32_t to,
     return r;
 }
 
-/* What is wrong with the name that was not found is told when it is the first
- * one. */
+/* The server reports the error of a missing name only if that name is the
+ * first. */
 static int walk_error(struct p9_client *client, uint32_t from,
                       const struct p9_string *names, uint16_t found)
 {
@@ -469,7 +469,7 @@ int p9_unlinkat(struct p9_client *client, uint32_t dir, const char *name,
     return p9_client_call(client, &m, NULL);
 }
 
-/* The names of one reply; *offset is behind the last. */
+/* Add the names of one reply; *offset moves past the last. */
 static void add_names(const struct p9_data *data, GPtrArray *names,
                       uint64_t *offset)
 {

@@ -2,8 +2,8 @@
  *
  * p9_client - a 9P client for tests, and a daemon to talk to.
  *
- * Calls that are requests of the protocol return 0 or -errno, as the server
- * answered; whatever breaks the protocol ends the test.
+ * Calls that send a protocol request return 0 or -errno, by the server's reply.
+ * A protocol error fails the test.
  */
 #ifndef TESTS_P9_CLIENT_H
 #define TESTS_P9_CLIENT_H
@@ -18,27 +18,27 @@
 
 struct p9_rig {
     char *base, *share, *undo_dir, *socket, *control;
-    pid_t pid; /* 0: it does not run */
+    pid_t pid; /* 0: not running */
 };
 
-/* A new folder with an empty share; no daemon yet. */
+/* Make a new folder with an empty share; no daemon yet. */
 struct p9_rig *p9_rig_new(void);
 
-/* Start the daemon with these further options (NULL ends them). */
+/* Start the daemon with these further options (NULL-terminated). */
 void p9_rig_start(struct p9_rig *rig, ...) G_GNUC_NULL_TERMINATED;
 
-/* SIGTERM; it must exit with 0. */
+/* Send SIGTERM; the daemon must exit with 0. */
 void p9_rig_stop(struct p9_rig *rig);
 
-/* SIGKILL. */
+/* Send SIGKILL. */
 void p9_rig_kill(struct p9_rig *rig);
 
-/* Stops it, too; removes the folder. */
+/* Stop the daemon, too, and remove the folder. */
 void p9_rig_free(struct p9_rig *rig);
 
 char *p9_rig_path(struct p9_rig *rig, const char *name);
 
-/* Bytes of memory that the daemon has now. */
+/* Return the memory of the daemon, in bytes. */
 size_t p9_rig_memory(struct p9_rig *rig);
 
 const char *p9_daemon_path(void);
@@ -50,18 +50,18 @@ struct p9_client {
     uint32_t msize;
     uint16_t next_tag;
     uint32_t next_fid;
-    uint32_t gid; /* of what is made */
+    uint32_t gid; /* of created files */
     uint8_t *out, *in;
     size_t room;
 };
 
 #define P9_ROOT 0u /* the fid that p9_client_connect() attaches */
 
-/* Connected, with a session of this msize and P9_ROOT attached as uid. */
+/* Connect, start a session with this msize and attach P9_ROOT as uid. */
 struct p9_client *p9_client_connect(const char *socket, uint32_t msize,
                                     uint32_t uid);
 
-/* Connected and nothing else. NULL: nobody listens. */
+/* Connect only. NULL: no listener. */
 struct p9_client *p9_client_open(const char *socket);
 void p9_client_free(struct p9_client *client);
 
@@ -69,14 +69,16 @@ void p9_client_send(struct p9_client *client, const struct p9_message *message);
 void p9_client_send_bytes(struct p9_client *client, const void *bytes,
                           size_t size);
 
-/* The next reply; borrowed until the next call. False: the server hung up. */
+/* Receive the next reply; borrowed until the next call. False: the server hung
+ * up. */
 bool p9_client_receive(struct p9_client *client,
                        struct p9_message *ret_message);
 
-/* Is there anything to be received within so many ms? */
+/* Return whether anything arrives within ms milliseconds. */
 bool p9_client_is_readable(struct p9_client *client, int ms);
 
-/* Send it, with a tag of its own, and receive the reply to it. 0 or -errno. */
+/* Send the message with a tag of its own, and receive its reply. 0 or -errno.
+ */
 int p9_client_call(struct p9_client *client, struct p9_message *message,
                    struct p9_message *ret_reply);
 
@@ -89,7 +91,7 @@ int p9_version(struct p9_client *client, uint32_t msize, const char *version,
 int p9_attach(struct p9_client *client, uint32_t fid, const char *aname,
               uint32_t uid);
 
-/* path is names with '/' between them, any number; symlinks are not followed.
+/* path: any number of names separated by '/'; symlinks are not followed.
  * *ret_fid is new. */
 int p9_walk(struct p9_client *client, uint32_t from, const char *path,
             uint32_t *ret_fid);
@@ -99,8 +101,8 @@ int p9_lopen(struct p9_client *client, uint32_t fid, uint32_t flags);
 int p9_lcreate(struct p9_client *client, uint32_t fid, const char *name,
                uint32_t flags, uint32_t mode);
 
-/* A count, or -errno. As much as there is, in as many requests as that takes.
- */
+/* Read to the end of the file or of data, in as many requests as needed. A
+ * count, or -errno. */
 ssize_t p9_read(struct p9_client *client, uint32_t fid, void *data, size_t size,
                 uint64_t offset);
 ssize_t p9_write(struct p9_client *client, uint32_t fid, const void *data,
@@ -126,7 +128,8 @@ int p9_unlinkat(struct p9_client *client, uint32_t dir, const char *name,
                 uint32_t flags);
 int p9_fsync(struct p9_client *client, uint32_t fid);
 
-/* The names in an open folder, "." and ".." too, read count bytes at a time. */
+/* List the names in an open directory, also "." and "..", count bytes at a
+ * time. */
 int p9_list(struct p9_client *client, uint32_t fid, uint32_t count,
             GPtrArray **ret_names);
 
@@ -135,7 +138,7 @@ int p9_setxattr(struct p9_client *client, uint32_t fid, const char *name,
 ssize_t p9_getxattr(struct p9_client *client, uint32_t fid, const char *name,
                     void *value, size_t room);
 
-/* A Tlock, not sent yet. length 0: to the end. */
+/* Return a Tlock, not sent yet. length 0: to the end. */
 struct p9_message p9_lock_message(uint32_t fid, uint8_t type, uint32_t flags,
                                   uint64_t start, uint64_t length,
                                   uint32_t process);

@@ -53,7 +53,7 @@ static void wait_ready(struct p9_rig *rig)
             g_error("the daemon does not listen");
         g_usleep(2000);
     }
-    /* It listens before it serves. */
+    /* The daemon listens before it serves. */
     g_assert_cmpint(p9_version(client, 8192, P9_VERSION, NULL, NULL), ==, 0);
     p9_client_free(client);
 }

@@ -27,8 +27,8 @@ FAKE_QEMU = os.path.abspath(os.path.join(SRCDIR, "tests/lib/stdio-fake-qemu"))
 SNAPSHOT = os.path.join(BUILDDIR, "tests/lib/tree-snapshot")
 PATIENCE = 60
 
-# Who has them ignored, as under nohup, would have them ignored in what is
-# tested, too.
+# If this process ignores them, as under nohup, the tested programs would
+# inherit that.
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, lambda *_: None)
@@ -394,7 +394,7 @@ def main(mounts=False):
               t.__name__ in sys.argv[1:]]
     print("1..%d" % len(chosen), flush=True)
     failed = 0
-    # Most of their time they wait; some measure, and have the machine alone.
+    # Most tests mainly wait; those that measure run alone.
     with ThreadPoolExecutor(4) as pool:
         early = {test: pool.submit(run_test, test) for test in chosen
                  if not getattr(test, "alone", False)}

@@ -26,7 +26,7 @@ def close(schema):
     elif isinstance(schema, dict):
         for entry in schema.values():
             close(entry)
-        # What is a part of something else does not know the other parts.
+        # A schema that is part of another does not know the other parts.
         if schema.get("type") == "object" and "properties" in schema:
             schema.setdefault("unevaluatedProperties", False)
     return schema

@@ -16,7 +16,7 @@
 #include "interceptor/sys/sys.h"
 #include "tests/lib/oracle.h"
 
-/* Another filesystem than the one of the temporary folder. */
+/* Return a directory on another file system than the temporary directory. */
 static char *elsewhere(void)
 {
     char *path = g_strdup("/dev/shm/stepback-test-XXXXXX");
@@ -129,7 +129,7 @@ guint world_history_count(struct world *world)
     return count;
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- snapshots ----------------------------------------------------------- */
 
 GPtrArray *world_snapshot(struct world *world)
 {

@@ -4,9 +4,10 @@
  *
  * The engine's tests are written once against this and run over several
  * backends: the library in this process, with the log on the same or another
- * filesystem, the real daemon under a real mount, driven by system calls and
- * its control socket, and the 9P server, driven by requests. Operations take
- * paths relative to the folder (or to where chdir went) and return 0 or -errno.
+ * file system; the real daemon under a real mount, driven by system calls and
+ * its control socket; and the 9P server, driven by requests. Operations take
+ * paths relative to the folder (or to the directory of the last chdir) and
+ * return 0 or -errno.
  */
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
@@ -21,12 +22,12 @@ struct world;
 
 struct world_backend {
     const char *name;
-    bool log_elsewhere; /* the log on another filesystem */
+    bool log_elsewhere; /* the log on another file system */
 
     /* Start serving world->share. False: not possible here (skip). */
     bool (*start)(struct world *world);
     void (*stop)(struct world *world); /* as on SIGTERM */
-    void (*kill)(struct world *world); /* as on SIGKILL, at this point */
+    void (*kill)(struct world *world); /* as on SIGKILL at this point */
 
     int (*put)(struct world *w, const char *path, int flags, const void *data,
                size_t len, off_t offset);
@@ -52,11 +53,11 @@ struct world_backend {
                       off_t from_offset, off_t to_offset, size_t len);
     int (*stat)(struct world *w, const char *path, struct stat *ret_stat);
 
-    /* Paths of what follows are relative to this folder: a name in the one
-     * that it was, ".." or NULL for the share itself. */
+    /* Make the following paths relative to this directory: a name in the
+     * present one, "..", or NULL for the share itself. */
     int (*chdir)(struct world *w, const char *name);
 
-    /* A handle that stays open over other operations; NULL and errno. */
+    /* Open a handle that stays open across other operations; NULL and errno. */
     void *(*open)(struct world *w, const char *path, int flags);
     /* O_TMPFILE: a file without a name. */
     void *(*tmpfile)(struct world *w, const char *dir, int flags);
@@ -67,25 +68,28 @@ struct world_backend {
     int (*handle_stat)(struct world *w, void *handle, struct stat *ret_stat);
     void (*close)(struct world *w, void *handle);
 
-    /* As a user without rights, so that suid bits go (needs root). */
+    /* Write as a user without privileges, which clears suid bits (needs root).
+     */
     int (*write_as)(struct world *w, const char *path, uid_t uid,
                     const void *data, size_t len, off_t offset);
-    /* Through a shared mapping; -EOPNOTSUPP, -ENODEV: not here. */
+    /* Write through a shared mapping; -EOPNOTSUPP, -ENODEV: not supported here.
+     */
     int (*mmap_write)(struct world *w, const char *path, const void *data,
                       size_t len, off_t offset);
 
-    /* The control protocol's requests: a new payload, or NULL and error. */
+    /* Send a request of the control protocol: a new payload, or NULL and error.
+     */
     json_t *(*request)(struct world *w, const char *type, json_t *payload,
                        GError **error);
 
-    /* The engine, if it is in this process; else NULL. */
+    /* Return the engine if it is in this process, else NULL. */
     struct ic *(*engine)(struct world *w);
 
-    /* The data of the last request's error: borrowed; NULL: there is none. */
+    /* Return the data of the last request's error: borrowed; NULL: none. */
     json_t *(*error_data)(struct world *w);
 
-    /* The oldest event of this type that came before the last answer, and that
-     * was not taken yet: its payload, a new reference; or NULL. */
+    /* Take the oldest queued event of this type that arrived before the last
+     * reply: its payload, a new reference; or NULL. */
     json_t *(*event)(struct world *w, const char *type);
 
     /* Wait for an event of this type: the payload, new. */
@@ -94,10 +98,10 @@ struct world_backend {
 
 struct world {
     const struct world_backend *backend;
-    char *base;  /* everything of this world */
+    char *base;  /* holds all files of this world */
     char *share; /* the folder itself */
     char *undo_dir;
-    char *mount;         /* where it is mounted (mount backend) */
+    char *mount;         /* the mount point (mount backend) */
     unsigned ambient_ms; /* 0: default */
     int fault_fd;        /* > 0: the mounting daemon's STEPBACK_FAULT_FD */
     int64_t next_id;
@@ -108,51 +112,53 @@ struct world {
 extern const struct world_backend world_folder, world_folder_copy, world_mount,
     world_9p;
 
-/* A new world with an empty folder, not started. */
+/* Make a world with an empty folder, not started. */
 struct world *world_new(const struct world_backend *backend);
 void world_free(struct world *world);
 
-/* Start, or end the test as skipped. */
+/* Start the world, or mark the test as skipped. */
 bool world_start(struct world *world);
 
-/* A request that must succeed. A new payload; payload is taken. */
+/* Send a request that must succeed. A new payload; payload is taken. */
 json_t *world_request(struct world *world, const char *type, json_t *payload);
 
-/* One that must fail with this code. */
+/* Send a request that must fail with this code. */
 void world_refused(struct world *world, const char *type, json_t *payload,
                    int code);
 
-/* The folder backends without their control connection and timer, so that what
- * the engine does is the caller's alone. FALSE: ic_open_share() failed. Ends
- * by the backend's stop() or kill(). */
+/* Open a folder backend without control connection and timer, so that the
+ * engine acts only for the caller. FALSE: ic_open_share() failed. Ends by the
+ * backend's stop() or kill(). */
 struct ic;
 bool world_folder_open(struct world *world, GError **error);
 struct ic *world_folder_ic(struct world *world); /* NULL: not open */
 
-/* The mount backend: start the daemon, which may be killed at that, or with
- * may_refuse end by itself with an error. False: so it was; the world is not
- * started. */
+/* Mount backend: start the daemon, which may be killed meanwhile or, with
+ * may_refuse, exit with an error. False: it did, and the world is not started.
+ */
 bool world_mount_try_start(struct world *world, bool may_refuse);
 
-/* Steps; all assert success. Ids are given in order. */
+/* Steps; all assert success. Ids are assigned in order. */
 int64_t world_step(struct world *world);
 json_t *world_close_step(struct world *world, int64_t id); /* the report */
 json_t *world_undo(struct world *world, unsigned steps);
 json_t *world_redo(struct world *world, unsigned steps);
 guint world_history_count(struct world *world);
 
-/* The tree, read on the host; asserts that it can be read. */
+/* Take a snapshot of the tree, on the host; asserts that it is readable. */
 GPtrArray *world_snapshot(struct world *world);
 void world_assert_equal(struct world *world, GPtrArray *before);
 void world_assert_changed(struct world *world, GPtrArray *before);
 
-/* A file's text through the backend's tree, on the host; NULL if none. */
+/* Return a file's text through the backend's tree, on the host; NULL if none.
+ */
 char *world_read(struct world *world, const char *path);
 
-/* True if the report's affected_paths are exactly these (NULL ends them). */
+/* Assert that the report's affected_paths are exactly these (NULL-terminated).
+ */
 void world_assert_affected(json_t *report, ...) G_GNUC_NULL_TERMINATED;
 
-/* Make a file or folder on the host, before the world is started. */
+/* Make a file or directory on the host, before the world is started. */
 void world_host_file(struct world *world, const char *path, const char *text);
 void world_host_dir(struct world *world, const char *path);
 char *world_host_path(struct world *world, const char *path);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_9p - the real daemon on a Unix socket, as a backend of world.h: the
- * daemon and its control socket. world_9p_ops.c has the operations.
+ * world_9p - the real daemon on a Unix socket, as a backend of world.h.
+ *
+ * This file has the daemon and its control socket, world_9p_ops.c the
+ * operations.
  */
 #include "tests/lib/world_9p.h"
 
@@ -19,7 +21,7 @@
 
 enum { START_MS = 10000, POLL_US = 2000, MSIZE = 65536 };
 
-/* A sanitizer has system calls of its own at the end. */
+/* A sanitizer makes further system calls at exit. */
 #ifdef __SANITIZE_ADDRESS__
 #define SECCOMP "--seccomp=none"
 #else
@@ -61,7 +63,7 @@ static int connect_control(struct world *w)
     return fd_steal(&fd);
 }
 
-/* A killed daemon's sockets are there until the new one replaces them. */
+/* A killed daemon's sockets remain until the new one replaces them. */
 static void connect_both(struct world *w, struct world_9p *p)
 {
     int64_t end = g_get_monotonic_time() + START_MS * 1000;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_9p - what the two parts of that backend share.
+ * world_9p - shared by the two files of that backend.
  *
- * 9P has fewer operations than a file system. Those that can be told by
- * others (an exchange by three renames, a hole by zeros) are; for the rest
- * there is EOPNOTSUPP, which the tests know.
+ * 9P has fewer operations than a file system. Those that others can express (an
+ * exchange by three renames, a hole by zeros) are replaced; the rest return
+ * EOPNOTSUPP, which the tests expect.
  */
 #ifndef TESTS_WORLD_9P_H
 #define TESTS_WORLD_9P_H
@@ -19,7 +19,7 @@ struct world_9p {
     uint32_t cwd; /* a fid */
 };
 
-/* As struct world_backend has them. */
+/* See struct world_backend. */
 int world_9p_put(struct world *w, const char *path, int flags, const void *data,
                  size_t len, off_t offset);
 int world_9p_mkdir(struct world *w, const char *path, mode_t mode);

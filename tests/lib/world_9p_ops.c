@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_9p_ops - see world_9p.h: operations, as requests.
+ * world_9p_ops - see world_9p.h: operations as requests.
  */
 #include "tests/lib/world_9p.h"
 
@@ -25,7 +25,7 @@ static int walk(struct world *w, const char *path, uint32_t *ret_fid)
     return p9_walk(of(w)->client, of(w)->cwd, path, ret_fid);
 }
 
-/* The folder of a path, and the name in it, which is in path. */
+/* Walk to the directory of a path; *ret_name, in path, is the name in it. */
 static int walk_parent(struct world *w, const char *path, uint32_t *ret_fid,
                        const char **ret_name)
 {
@@ -164,7 +164,7 @@ int world_9p_handle_link(struct world *w, void *handle, const char *path)
     return clunk(w, dir, r);
 }
 
-/* Another attach, as that user. */
+/* Attach again as that user. */
 int world_9p_write_as(struct world *w, const char *path, uid_t uid,
                       const void *data, size_t len, off_t offset)
 {
@@ -187,7 +187,7 @@ int world_9p_write_as(struct world *w, const char *path, uid_t uid,
 int world_9p_mmap_write(struct world *w, const char *path, const void *data,
                         size_t len, off_t offset)
 {
-    return -EOPNOTSUPP; /* mapping is the client's kernel's affair */
+    return -EOPNOTSUPP; /* the client's kernel implements mappings */
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -200,7 +200,7 @@ int world_9p_mkdir(struct world *w, const char *path, mode_t mode)
 
     if (r < 0)
         return r;
-    /* As the client's kernel does. */
+    /* Apply the umask as the client's kernel does. */
     return clunk(w, dir, p9_mkdir(of(w)->client, dir, name, mode & ~022u));
 }
 
@@ -277,7 +277,8 @@ static int rename_plain(struct world *w, const char *from, const char *to)
     return clunk(w, old_dir, r);
 }
 
-/* The third way leads back if the second is barred: a folder into itself. */
+/* If the second rename fails (a directory into itself), the third undoes the
+ * first. */
 static int exchange(struct world *w, const char *a, const char *b)
 {
     struct stat st;
@@ -295,7 +296,7 @@ static int exchange(struct world *w, const char *a, const char *b)
     return r;
 }
 
-/* Is one of the two in the other? */
+/* Return whether one of the two contains the other. */
 static bool are_nested(const char *a, const char *b)
 {
     size_t len = MIN(strlen(a), strlen(b));
@@ -369,8 +370,8 @@ int world_9p_chmod(struct world *w, const char *path, mode_t mode)
     return set_path(w, path, &m);
 }
 
-/* As root's client's kernel does: who may change owners keeps suid bits only on
- * folders. */
+/* Act like the client's kernel for root: a user with the right to change owners
+ * keeps suid bits only on directories. */
 int world_9p_chown(struct world *w, const char *path, uid_t uid, gid_t gid)
 {
     struct p9_message m = { 0 };
@@ -459,7 +460,7 @@ int world_9p_removexattr(struct world *w, const char *path, const char *name)
         p9_setxattr(of(w)->client, fid, name, NULL, 0, P9_XATTR_REPLACE));
 }
 
-/* ---- content by others --------------------------------------------------- */
+/* ---- content by other means ---------------------------------------------- */
 
 static int put_zeros(struct world *w, uint32_t fid, off_t offset, off_t len)
 {

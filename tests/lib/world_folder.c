@@ -82,8 +82,8 @@ static void folder_stop(struct world *w)
     g_free(f);
 }
 
-/* The log on disk is at every moment what a SIGKILL would leave. So forget
- * the open step without closing it. */
+/* The log on disk is always what a SIGKILL would leave, so forget the open step
+ * without closing it. */
 static void folder_kill(struct world *w)
 {
     struct folder *f = w->state;

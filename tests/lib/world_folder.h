@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_folder - what the two parts of that backend share: world_folder.c has
- * the engine and the operations on paths, world_folder_data.c those on content
- * and handles.
+ * world_folder - shared by the two files of that backend.
+ *
+ * world_folder.c has the engine and the operations on paths,
+ * world_folder_data.c those on content and handles.
  */
 #ifndef TESTS_WORLD_FOLDER_H
 #define TESTS_WORLD_FOLDER_H
@@ -14,16 +15,16 @@ struct folder {
     struct ic *ic;
     struct control_client *client;
     struct ic_cred cred;
-    GPtrArray *way; /* of references: from the root to where chdir went */
+    GPtrArray *way; /* references: from the root to the present directory */
 };
 
-/* New references, or -errno. *ret_name is in path. */
+/* New references, or -errno. *ret_name points into path. */
 int folder_resolve(struct folder *f, const char *path,
                    struct ic_inode **ret_inode);
 int folder_resolve_parent(struct folder *f, const char *path,
                           struct ic_inode **ret_dir, const char **ret_name);
 
-/* As struct world_backend has them. */
+/* See struct world_backend. */
 void *folder_open(struct world *w, const char *path, int flags);
 void *folder_tmpfile(struct world *w, const char *dir, int flags);
 int folder_write(struct world *w, void *handle, const void *data, size_t len,

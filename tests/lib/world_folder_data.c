@@ -14,7 +14,7 @@ struct handle {
     bool appends;
 };
 
-/* Takes inode and fd. */
+/* inode and fd are taken. */
 static struct handle *handle_new(struct ic_inode *inode, int fd, int flags)
 {
     struct handle *handle = g_new0(struct handle, 1);
@@ -82,7 +82,7 @@ int folder_write(struct world *w, void *handle, const void *data, size_t len,
     return write_handle(w->state, handle, data, len, offset, false);
 }
 
-/* The engine does not check rights: its client's kernel does. */
+/* The engine does not check rights; the client's kernel does. */
 int folder_write_as(struct world *w, const char *path, G_GNUC_UNUSED uid_t uid,
                     const void *data, size_t len, off_t offset)
 {
@@ -101,7 +101,7 @@ int folder_mmap_write(G_GNUC_UNUSED struct world *w,
                       G_GNUC_UNUSED const void *data, G_GNUC_UNUSED size_t len,
                       G_GNUC_UNUSED off_t offset)
 {
-    return -EOPNOTSUPP; /* mapping is the client's kernel's affair */
+    return -EOPNOTSUPP; /* the client's kernel implements mappings */
 }
 
 int folder_handle_truncate(struct world *w, void *opaque, off_t size)

@@ -2,8 +2,8 @@
  *
  * world_mount - the real daemon under a real mount, through system calls.
  *
- * The daemon is $STEPBACK_VIRTIOFSD, else stepback-virtiofsd of the build
- * folder that the tests run in.
+ * The daemon is $STEPBACK_VIRTIOFSD, else stepback-virtiofsd in the build
+ * directory of the tests.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static char *socket_path(struct world *w)
     return g_build_filename(w->base, "control.sock", NULL);
 }
 
-/* In the daemon's process, see fault.h. */
+/* Runs in the daemon's process, see fault.h. */
 static void pass_fault_fd(int fd)
 {
     char text[16];
@@ -87,7 +87,7 @@ static bool is_mounted(struct world *w)
            st.st_dev != above.st_dev;
 }
 
-/* Its exit status, or -1: it runs, and can be spoken to. */
+/* Return the daemon's exit status, or -1: it runs and accepts requests. */
 static int wait_started(struct world *w, struct mounted *m)
 {
     int64_t end = g_get_monotonic_time() + START_MS * 1000;
@@ -117,7 +117,7 @@ static void end(struct world *w, int signal_number)
     kill(m->pid, signal_number);
     g_assert_cmpint(waitpid(m->pid, &status, 0), ==, m->pid);
     control_client_free(m->client);
-    umount2(w->mount, MNT_DETACH); /* what a killed daemon leaves */
+    umount2(w->mount, MNT_DETACH); /* a killed daemon leaves the mount */
     if (signal_number == SIGTERM) {
         g_assert_true(WIFEXITED(status));
         g_assert_cmpint(WEXITSTATUS(status), ==, 0);
@@ -125,7 +125,7 @@ static void end(struct world *w, int signal_number)
     g_free(m);
 }
 
-/* The wait status of a daemon that has ended, or -1: it is started. */
+/* Return the wait status of a daemon that has exited, or -1: it has started. */
 static int start(struct world *w)
 {
     struct mounted *m = g_new0(struct mounted, 1);

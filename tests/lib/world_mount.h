@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_mount - what the two parts of that backend share: world_mount.c has
- * the daemon and its control socket, world_mount_ops.c the operations.
+ * world_mount - shared by the two files of that backend.
+ *
+ * world_mount.c has the daemon and its control socket, world_mount_ops.c the
+ * operations.
  */
 #ifndef TESTS_WORLD_MOUNT_H
 #define TESTS_WORLD_MOUNT_H
@@ -16,7 +18,7 @@ struct mounted {
     int cwd;                       /* or -1: the root */
 };
 
-/* As struct world_backend has them. */
+/* See struct world_backend. */
 int mount_put(struct world *w, const char *path, int flags, const void *data,
               size_t len, off_t offset);
 int mount_mkdir(struct world *w, const char *path, mode_t mode);

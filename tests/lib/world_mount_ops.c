@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_mount_ops - see world_mount.h: operations, as system calls.
+ * world_mount_ops - see world_mount.h: operations as system calls.
  */
 #include "tests/lib/world_mount.h"
 
@@ -27,7 +27,7 @@ static char *at(struct world *w, const char *path)
     return g_build_filename(w->mount, path, NULL);
 }
 
-/* What is written to a node goes nowhere, and may wait there. */
+/* A write to a device or FIFO has no effect on the tree, and may block. */
 static bool is_file(int fd)
 {
     struct stat st;
@@ -103,8 +103,9 @@ int mount_rename(struct world *w, const char *from, const char *to,
 
     if (rc != -ESTALE)
         return rc;
-    /* A directory that undo has put elsewhere: while it renames, the kernel
-     * cannot take back where it thought that to be. Programs look first. */
+    /* Undo may have moved a directory. During a rename the kernel cannot
+     * correct its idea of the directory's place, so look first, as programs do.
+     */
     if (lstat(full_from, &st) < 0)
         return -errno;
     if (lstat(full_to, &st) < 0 && errno != ENOENT)
@@ -242,7 +243,7 @@ int mount_handle_link(struct world *w, void *handle, const char *path)
     return RESULT(linkat(AT_FDCWD, from, AT_FDCWD, full, AT_SYMLINK_FOLLOW));
 }
 
-/* In a process of its own, which gives up its rights. */
+/* In a separate process, which drops its privileges. */
 int mount_write_as(struct world *w, const char *path, uid_t uid,
                    const void *data, size_t len, off_t offset)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * closed-folders-test - an ordinary user's folders that a step has closed to
- * everybody, their owner too (chmod 000): a step that was killed in them is
- * taken back all the same. Root is in nobody's way, so a child that is not root
- * does it.
+ * closed-folders-test - recovery in directories closed by a step.
+ *
+ * The step has removed all access to them (chmod 000).
+ *
+ * They are an ordinary user's, and closed to their owner, too. A step that was
+ * killed in them is rolled back nevertheless. Modes do not stop root, so a
+ * child that is not root runs the test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +65,7 @@ static void set_mode(struct rig *rig, struct ic_inode *inode, mode_t mode)
     OK(ic_setattr(rig->ic, inode, -1, &attr, NULL));
 }
 
-/* ---- what the step does -------------------------------------------------- */
+/* ---- changes of the step ------------------------------------------------- */
 
 static void remove_then_close(struct rig *rig, struct ic_inode *dir)
 {
@@ -101,7 +104,7 @@ static void set_note(const struct rig *rig)
                   errno == ENOTSUP);
 }
 
-/* Its attributes can then neither be read nor set. */
+/* Its attributes can then be neither read nor set. */
 static void close_file(struct rig *rig, struct ic_inode *dir, mode_t mode)
 {
     struct ic_inode *file = look_up(rig, dir, "f");
@@ -122,7 +125,7 @@ static void close_noted_to_reading(struct rig *rig, struct ic_inode *dir)
     close_file(rig, dir, 0200);
 }
 
-/* ---- the frame ----------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------- */
 
 static void check(const struct rig *rig)
 {
@@ -178,8 +181,8 @@ static void die(struct rig *rig,
     ic_close(rig->ic);
 }
 
-/* As an ordinary user: a step, and its undo, which cannot look into what the
- * step has made and closed, and so keeps nothing of it. */
+/* As an ordinary user: a step, and its undo, which cannot read what the step
+ * has made and closed, and so keeps none of it. */
 static void undo(struct rig *rig,
                  void (*change)(struct rig *rig, struct ic_inode *dir))
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * content-test - what a step keeps of large files, and that it is enough.
+ * content-test - what a step keeps of large files is sufficient and small.
  *
  * Each case changes one file in a step, in ways that touch some blocks and not
- * others, and undoes it; over the log on the same and on another filesystem,
- * over a real mount, and, as root, over btrfs and XFS on loop devices, where
+ * others, and undoes it; with the log on the same and on another file system,
+ * over a real mount, and, as root, on btrfs and XFS on loop devices, where
  * content is kept by reflink (UL-09).
  */
 #include <errno.h>
@@ -35,7 +35,7 @@ static void fill_holey(struct world *w, const char *name)
     OK(truncate(path, 13321));
 }
 
-/* Content that differs at every offset, with a hole. */
+/* Write content that differs at every offset, with a hole. */
 static void fill(struct world *w)
 {
     g_autofree char *path = world_host_path(w, "large");
@@ -109,7 +109,7 @@ static void cut_to_nothing(struct world *w)
     DO(put, "large", O_TRUNC, "x", 1, 0);
 }
 
-/* The file ends in a hole, in a block that growing fills. */
+/* The file ends in a hole, in a block that is filled when it grows. */
 static void grow_from_hole(struct world *w)
 {
     DO(put, "holey", O_APPEND, "appended", 8, 0);
@@ -164,7 +164,7 @@ static void copy_inside(struct world *w)
     DO(copy_range, "small", "large", 0, MIB, 12);
 }
 
-/* Ranges of two files take turns in the pack. */
+/* Ranges of two files alternate in the pack. */
 static void take_turns(struct world *w)
 {
     for (int i = 0; i < 12; i++) {
@@ -216,7 +216,7 @@ static const struct {
     { "UI-14/insert", insert },
     { "UI-14/allocate", allocate_hole },
     { "UI-15/copy-inside", copy_inside },
-    { "take-turns", take_turns },
+    { "ranges-alternate", take_turns },
     { "then-removed", then_removed },
     { "through-handle", through_handle },
     { "over-the-name", over_the_name },
@@ -262,7 +262,7 @@ static void run_bound(gconstpointer data)
     world_free(w);
 }
 
-/* ---- what it costs ------------------------------------------------------- */
+/* ---- cost ---------------------------------------------------------------- */
 
 static int64_t log_size(struct world *w, const char *name)
 {
@@ -355,7 +355,7 @@ static void compressed(gconstpointer data)
     world_free(w);
 }
 
-/* A step is taken back while its content is being compressed. */
+/* A step is undone while its content is being compressed. */
 static void compress_races_undo(gconstpointer data)
 {
     struct world *w = world_new(data);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log-damage-test - undo logs that are damaged, or made by somebody who wants
- * out of the folder.
+ * log-damage-test - damaged undo logs, and forged ones.
  *
- * Each case spoils the newest of three steps in one way. Then the others must
- * be listed and usable, and nothing outside of the folder and the log may
- * change: a canary tree lies beside them.
+ * A forged log tries to escape from the folder.
+ *
+ * Each case damages the newest of three steps in one way. The others must then
+ * still be listed and usable, and nothing outside the folder and the log may
+ * change: a canary tree is next to them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +47,7 @@ static void expect_canary(const struct damaged *d)
     g_assert_null(diff);
 }
 
-/* Content that is overwritten, a file that is removed, and a new one. */
+/* Overwrite content, remove a file, and make a new one. */
 static void do_step(struct world *w, int number)
 {
     g_autofree char *removed = g_strdup_printf("removed%d", number);
@@ -106,7 +107,7 @@ static void tear_down(struct damaged *d)
     g_free(d);
 }
 
-/* ---- ways to spoil a step ------------------------------------------------ */
+/* ---- ways to damage a step ----------------------------------------------- */
 
 static void replace_by_fifo(const struct damaged *d, const char *name)
 {
@@ -131,7 +132,7 @@ static void cut_manifest(const struct damaged *d)
     OK(truncate(path, 50));
 }
 
-/* Whole lines are missing: nothing of what is left looks wrong. */
+/* Whole lines are missing: each remaining line is valid. */
 static void cut_lines(const struct damaged *d)
 {
     g_autofree char *path = in_step(d, "manifest.jsonl");
@@ -210,7 +211,7 @@ static void other_id(const struct damaged *d)
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-/* What the log has of a removed file is a symlink that leads out. */
+/* The log's entry of a removed file is a symlink that leads out. */
 static void link_inode(const struct damaged *d)
 {
     g_autofree char *blobs = in_step(d, "blobs");
@@ -224,14 +225,14 @@ static void link_inode(const struct damaged *d)
 
         if (name[0] != 'i')
             continue;
-        /* Not first unlinked: its number could be used again for the link. */
+        /* Without unlinking it first: the link could get the same number. */
         OK(symlink(target, fresh));
         OK(rename(fresh, path));
         return;
     }
 }
 
-/* ---- what must hold ------------------------------------------------------ */
+/* ---- checks -------------------------------------------------------------- */
 
 static void expect_history(struct world *w, guint count)
 {
@@ -246,8 +247,8 @@ static void expect_history(struct world *w, guint count)
     json_decref(answer);
 }
 
-/* Refused, or undone as far as it goes; then by force; and then the steps
- * before it, as far as what they touched is as they left it. */
+/* Undo is refused, or undoes what it can; then a forced one; then the steps
+ * before it, unless what they touched has changed. */
 static void check(const struct damaged *d)
 {
     struct world *w = d->w;
@@ -307,7 +308,7 @@ static int look_for_removed(const char *path, const struct stat *st, int flag,
     return 0;
 }
 
-/* The file that the step removed is in the log, or back. */
+/* The file that the step removed is in the log, or restored. */
 static void expect_not_lost(struct world *w)
 {
     found = 0;
@@ -327,8 +328,8 @@ static void expect_goes_on(struct world *w)
     world_assert_equal(w, before);
 }
 
-/* CR-04: the start goes on, says what it could do, and nothing that was kept
- * is lost. */
+/* CR-04: the start succeeds, reports what it could restore, and loses nothing
+ * that was kept. */
 static void run_wal(gconstpointer data)
 {
     const struct bound *bound = data;
@@ -375,7 +376,7 @@ static const struct {
     { "INV-7/link-blobs", link_blobs, false },
     { "INV-7/link-inode", link_inode, false },
     { "INV-7/forged-names", forged_names, true },
-    { "INV-7/forged-circle", forged_circle, true },
+    { "INV-7/forged-cycle", forged_cycle, true },
     { "INV-7/forged-types", forged_types, true },
     { "INV-7/forged-numbers", forged_numbers, true },
     { "INV-7/forged-identity", forged_identity, true },

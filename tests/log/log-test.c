@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log-test - the undo log on disk: its records, its versions, and logs that
- * are not what they were.
+ * log-test - the undo log on disk: records, versions, incomplete logs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -200,10 +199,10 @@ static void ul01_records(void)
     OK(sys_remove_tree(AT_FDCWD, folder));
 }
 
-/* ---- where things are ---------------------------------------------------- */
+/* ---- layout -------------------------------------------------------------- */
 
-/* What is kept is whole before it is needed: a torn entry at the end of the
- * pack, which a kill leaves, kept nothing that was changed. */
+/* What is kept is complete before it is needed: a torn entry at the end of the
+ * pack, which a kill leaves, belongs to no change. */
 static void ul02(gconstpointer data)
 {
     struct world *w = start_world(data);
@@ -228,8 +227,8 @@ static void ul02(gconstpointer data)
     world_free(w);
 }
 
-/* Open and committed are two places, and one rename leads from one to the
- * other: the step's folder is whole in either. */
+/* Open and committed steps have separate places, and one rename leads from one
+ * to the other: the step's directory is complete in either. */
 static void ul03(gconstpointer data)
 {
     struct world *w = start_world(data);
@@ -287,7 +286,7 @@ static struct world *other_version(gconstpointer data)
     return w;
 }
 
-/* Undo is off, nothing of the log is touched, and the session works. */
+/* Undo is off, the log does not change, and the session works. */
 static void ul04(gconstpointer data)
 {
     struct world *w = other_version(data);
@@ -355,7 +354,7 @@ static void ul05(gconstpointer data)
     world_free(w);
 }
 
-/* A folder with a file "version" in it need not be an undo log. */
+/* A directory with a file "version" in it need not be an undo log. */
 static void ul05_not_a_log(gconstpointer data)
 {
     struct world *w = other_version(data);
@@ -369,7 +368,7 @@ static void ul05_not_a_log(gconstpointer data)
     world_free(w);
 }
 
-/* Killed when some parts were moved away already. */
+/* Killed when some parts had been moved away. */
 static void ul05_killed(gconstpointer data)
 {
     struct world *w = other_version(data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log_forged - records that somebody made who wants out (log_damage.h).
+ * log_forged - records forged to escape from the folder (log_damage.h).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-/* A manifest of these lines, each with a right checksum. */
+/* Write a manifest of these lines, each with a correct checksum. */
 static void forge(const struct damaged *d, const char *const *lines)
 {
     g_autofree char *path = g_build_filename(d->step, "manifest.jsonl", NULL);
@@ -56,7 +56,7 @@ void forged_names(const struct damaged *d)
     forge(d, lines);
 }
 
-void forged_circle(const struct damaged *d)
+void forged_cycle(const struct damaged *d)
 {
     static const char *const lines[] = {
         HEADER,
@@ -109,7 +109,7 @@ void forged_numbers(const struct damaged *d)
     forge(d, lines);
 }
 
-/* The same number twice, the root somewhere else, an inode of the canary. */
+/* The same number twice, the root elsewhere, an inode of the canary. */
 void forged_identity(const struct damaged *d)
 {
     g_autofree char *file = g_build_filename(d->canary, "file", NULL);
@@ -132,8 +132,8 @@ void forged_identity(const struct damaged *d)
     forge(d, lines);
 }
 
-/* Content of what is no file: undo must not write to it, nor wait for somebody
- * to read it. */
+/* Content of what is not a file: undo must neither write to it nor wait for a
+ * reader. */
 void forged_fifo(const struct damaged *d)
 {
     g_autofree char *path = g_build_filename(d->w->share, "fifo", NULL);

@@ -71,7 +71,7 @@ def messages_are_json_rpc(place):
 
 @test
 def beginnings_are_told(place):
-    """who has not begun hears of "initialize", and not of "_meta" alone"""
+    """the error before the handshake names 'initialize' and '_meta'"""
     server = NoMachine(place, opening=False)
     number, text = server.client.error("tools/list")
     equal(number, -32602)
@@ -111,7 +111,7 @@ def long_lines_get_their_ids(client):
             (b'[{"id":1,"a":"', b'"}]', None), (b'', b'', None)):
         equal((head[:80], refusal_of(client, head + LONG + tail + b"\n")),
               (head[:80], id))
-    # What can be told is told at once.
+    # What can be reported is reported at once.
     equal(refusal_of(client, b'{"id":11,"a":"' + LONG), 11)
     client.raw(b'"}\n')
     # A whole request, as a client makes it; and nothing else is answered.

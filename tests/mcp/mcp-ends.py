@@ -96,7 +96,7 @@ def who_asked_nothing_is_not_waited_for(place):
 
 @test
 def a_client_that_is_gone_is_not_waited_for(place):
-    """stepback mcp: nobody reads any more: the command is cancelled"""
+    """stepback mcp: a client that stops reading cancels its command"""
     process = subprocess.Popen(
         [PROGRAM, "mcp", "-C", place.share, "--accel=tcg"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -152,7 +152,7 @@ def no_end_takes_for_ever(place):
 
 @test
 def a_socket_ends_as_a_pipe_does(place):
-    """the agent's socket: who sends no more gets what it has asked for"""
+    """the agent's socket: a client that stops sending gets its replies"""
     agent, client = agent_with_client(place)
     ids = [client.send("tools/call", name="execute_command",
                        arguments={"command": "echo %d" % i}) for i in range(3)]

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp-everything - an MCP server with the tools, prompts and resources that the
- * protocol's conformance suite asks for, over the agent's own protocol layer.
+ * mcp-everything - an MCP server for the protocol's conformance suite.
  *
  *     mcp-everything DEFINITIONS SOCKET
  *
- * What it has is data (tests/mcp/everything.json): results that are always the
- * same, and what is asked of a client, in rounds. "$name" in these stands for
- * an argument of the call.
+ * It has the tools, prompts and resources that the suite requires, over the
+ * agent's own protocol layer. They are data (tests/mcp/everything.json):
+ * constant results, and questions to the client, in rounds. "$name" in these
+ * stands for an argument of the call.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum { MISSING_CAPABILITY = -32021, STEP_MS = 50 };
 static json_t *definitions;
 static struct mcp_tools *tools;
 
-/* A call under way. */
+/* A call in progress. */
 struct run {
     struct mcp_call *call;
     json_t *arguments; /* borrowed */
@@ -95,7 +95,7 @@ static void on_cancelled(struct mcp_call *call, void *opaque)
     struct run *run = opaque;
 
     run->cancelled = true;
-    if (run->rounds) /* else the timer ends it */
+    if (run->rounds) /* otherwise the timer ends it */
         finish(run);
 }
 
@@ -118,7 +118,8 @@ static void on_answered(struct mcp_call *call, json_t *answers, void *opaque)
     next_round(run);
 }
 
-/* What the client can be asked of this round, and has not answered already. */
+/* Return the questions of this round that the client supports and has not
+ * answered. */
 static json_t *open_questions(struct run *run)
 {
     json_t *round = fill(json_array_get(run->rounds, run->round),

@@ -205,7 +205,7 @@ def folders_are_completed(place):
 
 @test
 def changes_of_all_folders_are_told(place):
-    """who has subscribed to a file is told of that folder's, not of others'"""
+    """a subscriber to a file is notified of that folder's changes only"""
     agent, clients = folders(place, 3)
     uris = ["stepback://files/f", "stepback://folder/share/f",
             "stepback://folder/a%2Fb%20%25/f", "stepback://folder/%C3%A4/f",
@@ -248,7 +248,7 @@ def changes_of_all_folders_are_told(place):
 
 @test
 def changes_are_told(place):
-    """who has subscribed is told of changes; in both eras"""
+    """subscribers are notified of changes; in both eras"""
     write(place, "a", b"1")
     for version in (LATEST, MODERN):
         server = Server(place, version=version)
@@ -283,7 +283,7 @@ def changes_are_told(place):
         equal(got, [] + ["list", history] + [file, history] +
               sorted(got[4:], key=[file, "list", history].index))
         equal(set(got[4:]), {file, "list", history})
-        write(place, "a", b"somebody else")
+        write(place, "a", b"outside edit")
         client.until(lambda m: m.get("params", {}).get("uri") == file)
         if version == MODERN:
             client.notify("notifications/cancelled", requestId=listen)

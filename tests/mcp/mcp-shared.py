@@ -116,7 +116,7 @@ def clients_share_the_session(place):
     equal(agent.ask("undo.rollback")["status"], "ok")
     equal(os.listdir(place.share), [])
     equal(clients[0].tool("get_undo_history")["steps"], [])
-    # What each step did was told to the frontend.
+    # The frontend got a report of each step.
     told = [m["payload"]["step_id"] for m in agent.seen
             if m["type"] == "event.step_completed"]
     equal(sorted(told), sorted(steps))
@@ -150,7 +150,7 @@ def a_cancellation_is_the_own_commands(place):
 
 @test
 def others_are_told_of(place):
-    """who has subscribed is told of another process's undo and redo"""
+    """subscribers are notified of another process's undo and redo"""
     agent, first = agent_with_client(place)
     second = connect(agent.seen[0]["payload"]["mcp_socket"], version=MODERN)
     history, file = "stepback://history", "stepback://files/f"
@@ -196,7 +196,7 @@ def others_are_told_of(place):
 
 @test
 def socket_is_named_from_the_root(place):
-    """a relative --mcp-socket is told as what another program can use"""
+    """a relative --mcp-socket is reported as an absolute path"""
     process = subprocess.run([PROGRAM, "agent", "--mcp-socket", "m.sock"],
                              cwd=place.root, timeout=60,
                              stdin=subprocess.DEVNULL, capture_output=True,
@@ -308,7 +308,7 @@ def users_of_clients_are_asked(place):
           asked["id"])
     equal(client.answer(id)["result"]["isError"], True)
     equal(read(place, "big"), b"x" * 5000)
-    # An answer that is none, and one of nobody's, change nothing.
+    # An invalid answer, and one to an unknown question, change nothing.
     client.message(id=asked["id"], result={"action": "accept"})
     # The frontend says nothing for half of its time: the client's word counts.
     agent.ask("safeguard.configure", timeout_seconds=4)
@@ -439,7 +439,7 @@ def clients_decide_without_a_frontend(place):
 
 @test
 def who_cannot_ask_is_refused_at_once(place):
-    """stepback mcp, and a client without elicitation: nobody waits in vain"""
+    """stepback mcp does not wait for a client without elicitation"""
     write(place, "big", b"x" * 5000)
     server = Server(place, "--ask-overwrites=1000")
     started = time.monotonic()

@@ -173,7 +173,7 @@ def edits_are_bounded(place):
 
 @test
 def paths_are_taken_as_they_are_meant(place):
-    """write_file, edit_file: ./ is no hindrance; of a symlink its end is told"""
+    """write_file, edit_file: accept ./; of a symlink the target is reported"""
     os.makedirs(place.share + "/dir/sub")
     write(place, "dir/real", b"old text")
     for name, target in (("link", "dir/real"), ("dirlink", "dir/sub"),

@@ -3,15 +3,15 @@
  * model-test - random operations in random steps, undone and compared.
  *
  * Each seed is a run of operations of all kinds, in many steps, with crashes,
- * restarts, aborts and undo in between (model_make.h); whatever is taken back
- * must leave the tree that was there before (model_run.h). A run that fails is
- * made as short as it can be (model_shrink.h) and printed as a script.
+ * restarts, aborts and undo in between (model_make.h); each rollback must leave
+ * the tree that was there before (model_run.h). A run that fails is made as
+ * short as possible (model_shrink.h) and printed as a script.
  *
  * STEPBACK_MODEL_SEEDS=N  that many seeds; STEPBACK_MODEL_SEED=N that one
- * STEPBACK_MODEL_OPS=N    operations a run
- * STEPBACK_MODEL_SCRIPT=F run what is in that file instead
- * STEPBACK_MODEL_SHRINK=N seconds for making a failure short; 0: do not
- * STEPBACK_MODEL_TRACE=1  print each operation and what it returned
+ * STEPBACK_MODEL_OPS=N    operations per run
+ * STEPBACK_MODEL_SCRIPT=F run the script in that file instead
+ * STEPBACK_MODEL_SHRINK=N seconds to shorten a failure; 0: do not
+ * STEPBACK_MODEL_TRACE=1  print each operation and its result
  */
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +120,7 @@ struct script {
     char *path;
 };
 
-/* A line that is misspelt would not be missed. */
+/* The parser skips a misspelt line without an error. */
 static void check_lines(const char *path)
 {
     g_autofree char *text = NULL;
@@ -178,11 +178,11 @@ static void no_scripts(gconstpointer dir)
     g_test_fail();
 }
 
-/* What has once failed, and what is likely to; by each backend. */
+/* Run earlier failures and likely ones, over each backend. */
 static void add_scripts(const struct world_backend *const *backends,
                         size_t count)
 {
-    const char *srcdir = g_getenv("srcdir"); /* from make check */
+    const char *srcdir = g_getenv("srcdir"); /* set by make check */
     g_autofree char *path = g_build_filename(srcdir ? srcdir : ".", "tests",
                                              "model", "model-scripts", NULL);
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
@@ -207,8 +207,8 @@ static void add_scripts(const struct world_backend *const *backends,
 
 /* ---- the shrinker -------------------------------------------------------- */
 
-/* Fails with both of them; without the second it fails in another way, which is
- * not to be followed. */
+/* Fails with both of them; without the second it fails in another way, which
+ * must not be followed. */
 static bool planted(GPtrArray *ops, char **ret_failure, void *opaque)
 {
     bool first = false, both = false;
@@ -228,7 +228,7 @@ static bool planted(GPtrArray *ops, char **ret_failure, void *opaque)
     return first || both;
 }
 
-/* Steps of changes that have nothing to do with it, and those two. */
+/* Steps with unrelated changes, and those two. */
 static GPtrArray *planted_script(void)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -259,10 +259,10 @@ static void shrinks(void)
         g_assert_cmpuint(runs[i], ==, tries[i]);
     }
     g_assert_cmpuint(tries[0], ==, tries[1]);
-    g_assert_cmpuint(tries[0], <, 300); /* by parts, not one by one */
+    g_assert_cmpuint(tries[0], <, 300); /* by halves, not one by one */
 }
 
-/* A script that needs all of its operations stays as it is. */
+/* A script that needs all of its operations is not shortened. */
 static bool needs_all(GPtrArray *ops, char **ret_failure, void *opaque)
 {
     const guint *all = opaque;
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
     const struct world_backend *const backends[] = {
         &world_folder,
         &world_folder_copy,
-#ifndef __SANITIZE_THREAD__ /* it does not live in the daemons' sandbox */
+#ifndef __SANITIZE_THREAD__ /* it does not run in the daemons' sandbox */
         &world_mount,
         &world_9p,
 #endif

@@ -2,8 +2,8 @@
  *
  * model_child - see model_child.h.
  *
- * The child writes each operation down before it does it, and at the end how
- * it went, into files of its parent's.
+ * The child writes each operation, before it runs, and the final result into
+ * files of its parent.
  */
 #include "tests/model/model_child.h"
 
@@ -165,7 +165,7 @@ bool model_child_run(const struct world_backend *backend, GPtrArray *ops,
         child(world, ops, seed, invent);
     failure = wait_for(pid);
     read_back(world, ops, &failure);
-    umount2(world->mount, MNT_DETACH); /* what a child that died leaves */
+    umount2(world->mount, MNT_DETACH); /* a child that died leaves the mount */
     world_free(world);
     ok = failure[0] == '\0';
     if (!ok)

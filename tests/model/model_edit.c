@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_edit - see model_run.h: somebody else changes the folder.
+ * model_edit - see model_run.h: edits by another process.
  *
- * By system calls of this process, past the engine: live, or while it does not
- * run. Where the engine is in this process its watcher takes us for the engine;
- * there, and while it does not run, only comparing can find an edit. The three
- * kinds of edits differ in what the rules promise about them:
+ * They are system calls of this process, past the engine: live, or while it
+ * does not run. If the engine is in this process, its watcher takes the edits
+ * for the engine's changes; then, and while it does not run, only comparison
+ * finds them. The three kinds of edits differ in what the rules promise:
  *
- * new   A name that nobody has used. No step has to do with it, so comparing
+ * new   A name that was never used. No step overlaps it, so comparison
  *       must not find it, and it stays whatever is undone.
- * step  What the newest step left: its rollback must be refused. By force all
- *       is as before it but what the step had only modified.
- * any   Nothing is said about what comes out of older steps.
+ * step  What the newest step left: its rollback must be refused. With
+ *       force all is as before it, except what it had only modified.
+ * any   There is no promise about the results of older steps.
  *
- * A folder's mtime is put back: it would tell what it must not.
+ * A directory's mtime is restored: it would reveal the edit.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 
 enum { LARGE = 300000, ANY_TRUNCATE = 7, ANY_KINDS = 10 };
 
-/* ---- what is done -------------------------------------------------------- */
+/* ---- edits --------------------------------------------------------------- */
 
 static bool put(const char *full, int flags, size_t len)
 {
@@ -43,8 +43,8 @@ static bool put(const char *full, int flags, size_t len)
     return ok;
 }
 
-/* As editors save. Over a folder it fails; a file that came and went is an
- * edit, too. */
+/* Save as editors do. Over a directory this fails; a file that was made and
+ * removed is an edit, too. */
 static bool replace(const char *full)
 {
     g_autofree char *dir = g_path_get_dirname(full);
@@ -100,7 +100,7 @@ static bool change_file(const char *full, int64_t kind)
     }
 }
 
-/* Then a rename does nothing (rename(2)), and nobody is told. */
+/* Then a rename does nothing (rename(2)), and causes no event. */
 static bool is_same(const char *full, const char *other)
 {
     struct stat a, b;
@@ -141,7 +141,7 @@ static bool change_any(const char *full, const char *other, int64_t kind)
     }
 }
 
-/* ---- around it ----------------------------------------------------------- */
+/* ---- common -------------------------------------------------------------- */
 
 struct edit {
     struct model *m;
@@ -172,8 +172,8 @@ static bool carry_out(const struct edit *e)
     return done;
 }
 
-/* Somebody is told of all that a watcher sees; who may undo over it is told
- * with it. */
+/* All that a watcher sees becomes a barrier; an undo over it reports the
+ * barrier. */
 static void note_seen(struct model *m)
 {
     guint64 order = ++m->last_order;
@@ -181,8 +181,8 @@ static void note_seen(struct model *m)
     g_array_append_val(m->barriers, order);
 }
 
-/* truncate(2) is told of as writing is, and of that the watcher asks to be told
- * when the file is closed. Only comparing finds it. */
+/* truncate(2) causes the same event as a write, for which the watcher waits for
+ * the close. Only comparison finds it. */
 static bool is_quiet(const struct edit *e)
 {
     return e->op->kind == MODEL_EDIT_ANY &&
@@ -197,7 +197,7 @@ static bool is_watched(const struct edit *e, enum model_when when)
            (backend == &world_mount || backend == &world_9p) && !is_quiet(e);
 }
 
-/* True if something was done; the tree is looked at anew then. */
+/* True if something changed; the tree is then read again. */
 static bool run(const struct edit *e, enum model_when when)
 {
     struct model *m = e->m;
@@ -216,7 +216,8 @@ static bool run(const struct edit *e, enum model_when when)
     }
     if (done && is_watched(e, when))
         note_seen(m);
-    model_history_sync(m, MODEL_EVICTS_NONE); /* it takes in what was seen */
+    model_history_sync(m,
+                       MODEL_EVICTS_NONE); /* takes in the watcher's events */
     return done;
 }
 
@@ -276,9 +277,9 @@ static void edit_new(struct edit *e, enum model_when when)
         model_tree_add(tree, now, e->path);
 }
 
-/* ---- what the newest step left ------------------------------------------- */
+/* ---- edits of what the newest step left ---------------------------------- */
 
-/* Files alone, of one name. */
+/* Only files, with one name. */
 static bool get_ino(struct model *m, const char *path, uint64_t *ret_ino)
 {
     g_autofree char *full = world_host_path(m->w, path);
@@ -303,7 +304,7 @@ static bool had_place(struct model *m, uint64_t ino)
     return false;
 }
 
-/* Is the folder of the path the one that it was? */
+/* Return whether the path's directory is the one that it was. */
 static bool is_folder_same(struct model *m, const char *path)
 {
     g_autofree char *dir = g_path_get_dirname(path);
@@ -314,7 +315,7 @@ static bool is_folder_same(struct model *m, const char *path)
     return was && lstat(full, &st) == 0 && st.st_ino == *was;
 }
 
-/* Had the file another name in this tree? */
+/* Return whether the file had another name in this tree. */
 static bool is_linked(GPtrArray *tree, const char *path)
 {
     g_autofree char *shown = g_strescape(path, NULL);
@@ -331,9 +332,9 @@ static bool is_linked(GPtrArray *tree, const char *path)
     return false;
 }
 
-/* Certainly the step's: a file that it changed in its place, or one that it
- * made in a folder that was there. Not one that had several names: the step may
- * have changed it under another (verify.h). */
+/* Certainly the step's: a file that it changed in place, or one that it made in
+ * an existing directory. Not one with several names: the step may have changed
+ * it under another (verify.h). */
 static bool is_candidate(struct model *m, const struct model_step *step,
                          const char *line, const char *path)
 {
@@ -400,7 +401,7 @@ static void edit_step(struct edit *e, enum model_when when)
     g_clear_pointer(&step->after, g_ptr_array_unref);
 }
 
-/* ---- anything ------------------------------------------------------------ */
+/* ---- arbitrary edits ----------------------------------------------------- */
 
 static void edit_any(struct edit *e, enum model_when when)
 {

@@ -45,7 +45,7 @@ static struct model_step *step_at(GPtrArray *steps, guint i)
     return g_ptr_array_index(steps, i);
 }
 
-/* From the newest on, which is 0. */
+/* Return a step, counted from the newest, which is 0. */
 static struct model_step *newest(GPtrArray *steps, guint i)
 {
     return step_at(steps, steps->len - 1 - i);
@@ -71,7 +71,7 @@ void model_redos_drop(struct model *m, bool sure)
 
 /* ---- the engine's history ------------------------------------------------ */
 
-/* Its steps, newest first; new. */
+/* Return the history's steps, newest first; new. */
 static json_t *history(struct model *m)
 {
     json_t *answer, *steps;
@@ -92,7 +92,7 @@ static int64_t id_at(json_t *steps, size_t i)
         json_object_get(json_array_get(steps, i), "step_id"));
 }
 
-/* Might it be the one that was open? */
+/* Return whether it may be the step that was open. */
 static bool is_new(struct model *m, int64_t id)
 {
     for (guint i = 0; i < m->steps->len; i++) {
@@ -130,7 +130,7 @@ static void add_new(struct model *m, json_t *shown)
         model_fail(m, "step %" G_GINT64_FORMAT " is unprotected\n", step->id);
 }
 
-/* The steps that are left are the newest. */
+/* The remaining steps are the newest. */
 static void compare(struct model *m, json_t *shown)
 {
     size_t count = json_array_size(shown);
@@ -150,8 +150,8 @@ static void compare(struct model *m, json_t *shown)
     }
 }
 
-/* So many of the oldest go, until neither commands nor ambient steps are more
- * than the limit. */
+/* Return how many of the oldest steps must go so that neither commands nor
+ * ambient steps exceed the limit. */
 static guint count_over(struct model *m)
 {
     int64_t ambient = 0, commands = 0;
@@ -212,7 +212,7 @@ void model_history_sync(struct model *m, enum model_evicts evicts)
     json_decref(shown);
 }
 
-/* How many of the newest count steps are no more in the engine's? */
+/* Return how many of the newest count steps the engine no longer has. */
 static guint count_popped(struct model *m, guint count)
 {
     json_t *shown = history(m);
@@ -226,9 +226,9 @@ static guint count_popped(struct model *m, guint count)
     return MIN(popped, count);
 }
 
-/* ---- taking back --------------------------------------------------------- */
+/* ---- undo ---------------------------------------------------------------- */
 
-/* Did a file of the tree have several names? */
+/* Return whether a file of the tree had several names. */
 static bool has_links(const GPtrArray *tree)
 {
     for (guint i = 0; tree && i < tree->len; i++) {
@@ -238,9 +238,9 @@ static bool has_links(const GPtrArray *tree)
     return false;
 }
 
-/* Did the watcher see an edit that may have to do with one of the newest count
- * steps? Of one that is not edited that is so only if its records may not know
- * all names of its files (overlap.h). */
+/* Return whether the watcher saw an edit that may overlap one of the newest
+ * count steps. For a step that is not edited this requires that its records may
+ * lack names of its files (overlap.h). */
 static bool any_barrier(struct model *m, GPtrArray *steps, guint count)
 {
     guint barriers = m->barriers->len;
@@ -259,8 +259,8 @@ static bool any_barrier(struct model *m, GPtrArray *steps, guint count)
     return false;
 }
 
-/* Number of steps, from the newest, before one that is edited, or that may be
- * so; count: there is none. */
+/* Return the number of steps, from the newest, before one that is edited, or
+ * may be; count: there is none. */
 static guint before_edited(GPtrArray *steps, guint count, bool unsure_too)
 {
     for (guint i = 0; i < count; i++) {
@@ -272,7 +272,7 @@ static guint before_edited(GPtrArray *steps, guint count, bool unsure_too)
     return count;
 }
 
-/* Do the rules allow what was said and done? */
+/* Check that the rules allow the reply and the effect. */
 static void check_answer(struct model *m, const char *what, GPtrArray *steps,
                          guint count, bool force, int code, guint done)
 {
@@ -294,8 +294,7 @@ static void check_answer(struct model *m, const char *what, GPtrArray *steps,
                    count, done, m->said);
 }
 
-/* The newest step was taken back: move it. over: by force over what was
- * edited. */
+/* The newest step was undone: move it. over: by force over what was edited. */
 static void pop(struct model *m, GPtrArray *after, bool over)
 {
     struct model_step *step = g_ptr_array_steal_index(m->steps,
@@ -310,8 +309,8 @@ static void pop(struct model *m, GPtrArray *after, bool over)
     m->places_id = 0;
 }
 
-/* What of the tree is not exactly as before: then all that is older is not
- * known any more. */
+/* If a part of the tree is not exactly as before, all older snapshots are
+ * unknown from here on. */
 static void settle_loose(struct model *m, GPtrArray *wanted, const char *loose)
 {
     g_autoptr(GPtrArray) now = model_look(m);
@@ -324,7 +323,7 @@ static void settle_loose(struct model *m, GPtrArray *wanted, const char *loose)
         set(&newest(m->redos, 0)->before, NULL);
 }
 
-/* Ask for so many steps; returns how many are left to be taken back. */
+/* Request the undo of count steps; returns how many remain to be undone. */
 static guint take_back(struct model *m, guint count, bool force)
 {
     g_autoptr(GPtrArray) was = model_look(m), wanted = NULL;
@@ -367,8 +366,8 @@ static bool has_loose(struct model *m, guint count)
     return false;
 }
 
-/* How many of the newest are above a wall; beyond it nothing can be done, not
- * even by force. */
+/* Return how many of the newest steps are above a wall; beyond it nothing can
+ * be undone, even by force. */
 static guint above_wall(struct model *m, guint count, bool force)
 {
     guint above = 0;
@@ -386,7 +385,7 @@ static guint above_wall(struct model *m, guint count, bool force)
     return above;
 }
 
-/* It must be refused, with this code, and change nothing. */
+/* Assert that it is refused with this code and changes nothing. */
 static void refused(struct model *m, const char *what, int code)
 {
     g_autoptr(GPtrArray) was = model_look(m);
@@ -420,9 +419,9 @@ void model_undo(struct model *m, int64_t wanted, enum model_force force)
         count -= 1 - take_back(m, 1, true);
 }
 
-/* ---- redoing ------------------------------------------------------------- */
+/* ---- redo ---------------------------------------------------------------- */
 
-/* The next to be redone is in the tree again. */
+/* The next redo's step is in the tree again. */
 static void push(struct model *m, GPtrArray *before)
 {
     struct model_step *step = g_ptr_array_steal_index(m->redos,
@@ -435,7 +434,8 @@ static void push(struct model *m, GPtrArray *before)
     m->places_id = 0;
 }
 
-/* No more than there are; one by one where an edit may be in the way. */
+/* Limit wanted to the existing redos; one at a time if an edit may be in the
+ * way. */
 static guint count_redos(struct model *m, int64_t wanted)
 {
     guint count = (guint)CLAMP(wanted, 1, (int64_t)m->redos->len);

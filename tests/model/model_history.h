@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_history - the model's steps, and taking them back.
+ * model_history - the model's steps, and their undo.
  */
 #ifndef TESTS_MODEL_HISTORY_H
 #define TESTS_MODEL_HISTORY_H
@@ -10,25 +10,25 @@
 enum model_evicts {
     MODEL_EVICTS_NONE,
     MODEL_EVICTS_STEP,   /* if there is a new step */
-    MODEL_EVICTS_ALWAYS, /* the limits were set */
+    MODEL_EVICTS_ALWAYS, /* limits were set */
 };
 
 GPtrArray *model_steps_new(void);
 
-/* Is the step in the history that was open last? */
+/* Return whether the history has the step that was open last. */
 bool model_history_has_new(struct model *model);
 
-/* Compare the model's steps with the engine's. One that was open and has ended
- * is added, those that the limits allow to be forgotten are removed. */
+/* Compare the model's steps with the engine's. Add one that was open and has
+ * ended; remove those that the limits allow to be evicted. */
 void model_history_sync(struct model *model, enum model_evicts evicts);
 
 void model_undo(struct model *model, int64_t wanted, enum model_force force);
 void model_redo(struct model *model, int64_t wanted);
 
-/* The tree was, or may have been, changed: no redo. */
+/* The tree has changed, or may have: no redo. */
 void model_redos_drop(struct model *model, bool sure);
 
-/* What is known of all steps is not to be relied on. */
+/* The knowledge of all steps is unreliable. */
 void model_history_doubt(GPtrArray *steps);
 
 #endif

@@ -14,13 +14,13 @@
 #include "tests/model/model_tree.h"
 
 enum {
-    FEW = 20,        /* entries: then more is made than removed */
-    MANY = 60,       /* the other way round */
-    LONG_PATH = 900, /* no deeper */
+    FEW = 20,        /* entries: below, more is made than removed */
+    MANY = 60,       /* above, the reverse */
+    LONG_PATH = 900, /* nothing is made below a longer path */
     RECENT = 32,
     TRIES = 8,
     MAX_HISTORY = 40,  /* steps */
-    BLOCK = 128 << 10, /* what the engine keeps of a file, at least */
+    BLOCK = 128 << 10, /* minimum that the engine keeps of a file */
     BLOCKS = 24,
 };
 
@@ -29,11 +29,11 @@ struct maker {
     GRand *rand;
     char *long_name;
     GPtrArray *known;  /* paths of the last snapshot */
-    GPtrArray *recent; /* and of what was made since, in a ring */
+    GPtrArray *recent; /* paths of what was made since, in a ring */
     guint next_recent;
-    unsigned seen; /* number of the snapshot that .known is of */
+    unsigned seen; /* number of the snapshot in .known */
     unsigned edits;
-    guint length; /* of the open step, on the average */
+    guint length; /* of the open step, on average */
 };
 
 static const char *const names[] = {
@@ -96,7 +96,7 @@ static void remember(struct maker *k, const char *path)
     k->next_recent = (k->next_recent + 1) % RECENT;
 }
 
-/* One that exists, mostly, and is of a type (S_IFMT bits; 0: any). */
+/* Return a path that usually exists and has a type (S_IFMT bits; 0: any). */
 static char *existing(struct maker *k, mode_t type)
 {
     const char *path = "a";
@@ -118,7 +118,7 @@ static char *existing(struct maker *k, mode_t type)
     return g_strdup(path);
 }
 
-/* A name in a folder that exists, mostly; the name may exist too. */
+/* Return a name in a directory that usually exists; the name may exist too. */
 static char *fresh(struct maker *k)
 {
     g_autofree char *dir = pick(k, 4) ? existing(k, S_IFDIR) : g_strdup("");
@@ -175,7 +175,7 @@ static char *target(struct maker *k)
 
 /* ---- numbers ------------------------------------------------------------- */
 
-/* Mostly small; sometimes at the edges of blocks of a large file. */
+/* Usually small; sometimes at block boundaries of a large file. */
 static int64_t offset(struct maker *k)
 {
     if (pick(k, 4))
@@ -217,7 +217,7 @@ static int64_t mode(struct maker *k)
     static const mode_t list[] = { 0644, 0755,  0700,  04755, 02775, 01777,
                                    0600, 06711, 02644, 0,     0500,  07777 };
 
-    /* Who is not root must still be able to read the tree. */
+    /* A user other than root must still be able to read the tree. */
     return PICK(k, list) | (geteuid() == 0 ? 0 : 0700);
 }
 
@@ -232,7 +232,7 @@ static int64_t node_mode(struct maker *k)
 
 static int64_t device(G_GNUC_UNUSED struct maker *k)
 {
-    return (int64_t)makedev(1, 3); /* null: harmless if it is opened */
+    return (int64_t)makedev(1, 3); /* null: harmless to open */
 }
 
 static int64_t user(struct maker *k)
@@ -445,8 +445,9 @@ static void invent_edit(struct maker *k, struct model_op *op)
     }
 }
 
-/* No middle size of all steps: how many are left then depends on how far they
- * were compressed, and the seed would not tell what comes next. */
+/* No middle limit for the size of all steps: how many remain then depends on
+ * the progress of compression, and the seed would not determine what comes
+ * next. */
 static void invent_limits(struct maker *k, struct model_op *op)
 {
     static const int64_t counts[] = { 0, 0, -1, 1, 3, 8 };
@@ -480,7 +481,7 @@ static void invent_file(struct maker *k, struct model_op *op)
     op->numbers[2] = pick(k, 26);
 }
 
-/* Limits that are set do not stay for long, nor do walls. */
+/* Limits do not stay set for long, nor do walls. */
 static bool is_time_for_limits(struct maker *k)
 {
     const struct model *m = k->m;
@@ -519,7 +520,7 @@ static void invent_frame(struct maker *k, struct model_op *op)
     }
 }
 
-/* What is between steps has few changes. */
+/* Ambient steps have few changes. */
 static gboolean is_time_for_frame(struct maker *k)
 {
     return pick(k, k->m->step ? k->length : 4) == 0 ||

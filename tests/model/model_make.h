@@ -2,9 +2,9 @@
  *
  * model_make - invent operations, one after another.
  *
- * Random paths seldom exist, so most are chosen from those that did when the
- * last snapshot was made, or were made since, and are looked up on the host.
- * The tree is kept small: reading all of it is what a run spends its time on.
+ * Random paths seldom exist, so most are chosen from those that existed at the
+ * last snapshot or were made since, and are looked up on the host. The tree is
+ * kept small: a run spends its time on reading all of it.
  */
 #ifndef TESTS_MODEL_MAKE_H
 #define TESTS_MODEL_MAKE_H
@@ -17,7 +17,7 @@ struct maker;
 struct maker *maker_new(struct model *model, guint32 seed);
 void maker_free(struct maker *maker);
 
-/* The next operation; the caller's. */
+/* Return the next operation; the caller owns it. */
 struct model_op *maker_next(struct maker *maker);
 
 #endif

@@ -60,7 +60,7 @@ static int change_remove(struct model *m, const struct model_op *op)
     return rc == -EISDIR ? m->w->backend->rmdir(m->w, op->names[0]) : rc;
 }
 
-/* What is in the folder, looked at on the host. */
+/* List the directory's content, on the host. */
 static GPtrArray *list(struct model *m, const char *path)
 {
     g_autofree char *full = world_host_path(m->w, path);
@@ -116,7 +116,7 @@ static int change_setxattr(struct model *m, const struct model_op *op)
                                    (size_t)len);
 }
 
-/* acl(5), as the kernel has it: a version, then tag, permissions, id. */
+/* acl(5) in the kernel's format: a version, then tag, permissions, id. */
 static void add_acl_entry(GByteArray *acl, guint16 tag, guint16 bits,
                           guint32 id)
 {
@@ -206,7 +206,7 @@ static int change_handle(struct model *m, const struct model_op *op)
     return m->w->backend->write(m->w, *slot, data, (size_t)len, op->numbers[2]);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- dispatch ------------------------------------------------------------ */
 
 int model_change(struct model *m, const struct model_op *op)
 {

@@ -13,7 +13,7 @@
 
 enum {
     DEFAULT_COUNT = 100, /* steps */
-    AMBIENT_MS = 600000, /* time is not to decide what is in a step */
+    AMBIENT_MS = 600000, /* time must not decide what is in a step */
 };
 
 void model_fail(struct model *m, const char *format, ...)
@@ -25,7 +25,7 @@ void model_fail(struct model *m, const char *format, ...)
     va_end(args);
 }
 
-/* The engine's defaults, but that it takes the disk as it is. */
+/* The engine's defaults, except that disk space does not matter. */
 void model_reset_limits(struct model *m)
 {
     m->limits.count = DEFAULT_COUNT;
@@ -168,7 +168,7 @@ void model_end_ambient(struct model *m)
     model_history_sync(m, MODEL_EVICTS_STEP);
 }
 
-/* The step ends as if it had not been, or, unprotected, stays. */
+/* The step ends without a trace or, if unprotected, stays. */
 static void undone_or_stays(struct model *m, const char *what,
                             enum model_evicts evicts)
 {
@@ -192,14 +192,14 @@ static void abort_step(struct model *m)
     if (!id)
         return;
     was = model_look(m);
-    m->places_id = 0; /* what it removed comes back as another inode, maybe */
+    m->places_id = 0; /* what it removed may come back as another inode */
     code = model_request(m, "step.abort",
                          json_pack("{s:I}", "step_id", (json_int_t)id), NULL);
     if (code == 0) {
         undone_or_stays(m, "an abort", MODEL_EVICTS_STEP);
         return;
     }
-    /* It is a step like others then, or was forgotten at once. */
+    /* It then is a step like others, or was evicted at once. */
     model_expect_code(m, "step.abort", code, ERROR_STEP_UNPROTECTED);
     if (m->limits.step < 0 && m->limits.log < 0)
         model_fail(m, "step.abort: the step is unprotected\n");
@@ -223,8 +223,8 @@ void model_start(struct model *m)
     model_forget_now(m);
 }
 
-/* An open step is taken back; of one that went over its limits it is known
- * that it cannot be. An ambient one is committed: evicts says by whom. */
+/* An open step is rolled back; one that exceeded its limits is known not to be
+ * undoable. An ambient one is committed: evicts says when. */
 static void recover(struct model *m, const char *after, GPtrArray *was,
                     enum model_evicts evicts)
 {
@@ -245,7 +245,7 @@ static void crash(struct model *m)
     g_autoptr(GPtrArray) was = model_look(m);
 
     if (m->ambient && model_history_has_new(m))
-        model_history_sync(m, MODEL_EVICTS_STEP); /* time has closed it */
+        model_history_sync(m, MODEL_EVICTS_STEP); /* closed by its timeout */
     model_stop(m, true);
     model_start(m);
     recover(m, "a crash", was, MODEL_EVICTS_NONE);
@@ -305,8 +305,8 @@ static void discard(struct model *m)
 
 /* ---- changes ------------------------------------------------------------- */
 
-/* None of these has a place here: the engine would have refused what the
- * filesystem takes. */
+/* None of these is acceptable: the engine would have refused what the file
+ * system accepts. */
 static bool is_refusal(int rc)
 {
     static const int odd[] = { EIO,    ESTALE, EBUSY,  EXDEV,  EAGAIN,  EROFS,
@@ -319,8 +319,8 @@ static bool is_refusal(int rc)
     return false;
 }
 
-/* Undo, redo or somebody else has removed the open file: writing to it would
- * lose what is written. */
+/* Undo, redo or another process has removed the open file: what is written to
+ * it would be lost. */
 static bool is_nameless(struct model *m, const struct model_op *op, int rc)
 {
     void *handle = op->kind == MODEL_HWRITE || op->kind == MODEL_HTRUNC ||
@@ -346,8 +346,8 @@ static bool is_nameless(struct model *m, const struct model_op *op, int rc)
     return true;
 }
 
-/* What is done may have been a change, and if the tree is another one, it was.
- * was: the tree before, if that matters. */
+/* The operation may have changed the tree; if the tree differs, it did. was:
+ * the tree before, if that matters. */
 static void note_change(struct model *m, GPtrArray *was)
 {
     g_autoptr(GPtrArray) now = NULL;
@@ -397,7 +397,7 @@ static json_t *file_request(const struct model_op *op, int64_t id)
     return payload;
 }
 
-/* A step of its own, or, if it is refused, nothing at all. */
+/* A step of its own or, if refused, nothing. */
 static void write_file(struct model *m, const struct model_op *op)
 {
     g_autoptr(GPtrArray) was = NULL;
@@ -425,7 +425,7 @@ static void write_file(struct model *m, const struct model_op *op)
     model_history_sync(m, MODEL_EVICTS_STEP);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- dispatch ------------------------------------------------------------ */
 
 bool model_run(struct model *m, const struct model_op *op)
 {

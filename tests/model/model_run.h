@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * model_run - do a run's operations in a world and compare the tree with what
- * it must be after each of the frame's that takes something back.
+ * model_run - run operations in a world and compare the trees.
  *
- * The model is a list of steps, each with snapshots of the tree before and
- * after it, and what it knows of the engine's rules: limits, edits from
- * outside, how long redo is possible. Where the rules do not say exactly what
- * comes out, a snapshot is given up (NULL: not known); what comes after is
- * exact again.
+ * After each rollback the tree must be what the model says. The model is a list
+ * of steps, each with snapshots of the tree before and after it, and knows the
+ * engine's rules: limits, outside edits, how long redo is possible. If the
+ * rules do not define the exact result, a snapshot is dropped (NULL: unknown);
+ * later ones are exact again.
  */
 #ifndef TESTS_MODEL_RUN_H
 #define TESTS_MODEL_RUN_H
@@ -19,48 +18,48 @@
 
 enum { MODEL_SLOTS = 8 };
 
-/* A step of the history, or one that was taken back and can be redone. */
+/* A step of the history, or one that was undone and can be redone. */
 struct model_step {
     int64_t id;
-    uint64_t order;            /* among the others and m->barriers */
-    GPtrArray *before, *after; /* snapshots; NULL: not known */
+    uint64_t order;            /* among the other steps and m->barriers */
+    GPtrArray *before, *after; /* snapshots; NULL: unknown */
     bool unprotected;
     bool edited; /* what it left was edited: refused */
-    bool unsure; /* that may be */
-    bool linked; /* a file may have had more names in the meantime */
-    char *loose; /* with edited: a forced undo need not restore this path */
+    bool unsure; /* edited may be true */
+    bool linked; /* a file may have gained names meanwhile */
+    char *loose; /* with edited: forced undo need not restore this path */
 };
 
 struct model {
     struct world *w; /* borrowed; started */
     bool trace;
-    GString *failure; /* empty: all is well */
+    GString *failure; /* empty: success */
 
     void *handles[MODEL_SLOTS]; /* open files, or NULL */
 
     char *said; /* the last error of a request, or NULL */
 
     int64_t step; /* the open step, or 0 */
-    bool ambient; /* something was done outside of one */
+    bool ambient; /* something changed outside a step */
     bool linked;  /* in either a file was given another name */
 
-    /* Of owned struct model_step, oldest first; and those that were taken back,
-     * the next to be redone last. redo_unsure: there may be none. */
+    /* Owned struct model_step, oldest first; and those that were undone, the
+     * next to be redone last. redo_unsure: there may be none. */
     GPtrArray *steps, *redos;
     bool redo_unsure;
 
     /* When the watcher saw edits: the order of each (guint64). A step with a
-     * lesser one may be refused if they have to do with it (overlap.h). */
+     * smaller order may be refused if it overlaps the edit (overlap.h). */
     GArray *barriers;
     uint64_t last_order;
 
-    /* Snapshots: the tree before the open step, and as it is (NULL: it was
-     * changed since). looks: how many there were. */
+    /* Snapshots: the tree before the open step, and the present one (NULL:
+     * changed since). looks: the number of snapshots taken. */
     GPtrArray *pending, *now;
     unsigned looks;
 
-    /* Where the inodes were before the open step; before the newest one of the
-     * history, which has this id (0: not known). */
+    /* The places of the inodes before the open step; and before the newest step
+     * of the history, which has this id (0: unknown). */
     GHashTable *pending_places, *places;
     int64_t places_id;
 
@@ -73,10 +72,10 @@ struct model {
 struct model *model_new(struct world *world);
 void model_free(struct model *model);
 
-/* Do one operation. False: what came out is wrong; model->failure says how. */
+/* Run one operation. False: the result is wrong, see model->failure. */
 bool model_run(struct model *model, const struct model_op *op);
 
-/* The tree as it is. A new reference. */
+/* Return the present tree. A new reference. */
 GPtrArray *model_look(struct model *model);
 
 /* For the parts of the model. */
@@ -84,30 +83,30 @@ void model_fail(struct model *model, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 void model_forget_now(struct model *model);
 
-/* The tree must be that one (borrowed; NULL: nothing is known), but for what
- * is at loose (may be NULL). */
+/* The tree must be that one (borrowed; NULL: unknown), except at loose (may be
+ * NULL). */
 void model_expect(struct model *model, const char *after, GPtrArray *wanted,
                   const char *loose);
 
-/* A request: 0, or the error's code. *ret_answer (may be NULL) is new. */
+/* Send a request: 0, or the error's code. *ret_answer (may be NULL) is new. */
 int model_request(struct model *model, const char *type, json_t *payload,
                   json_t **ret_answer);
 void model_expect_code(struct model *model, const char *what, int code,
                        int wanted);
 
-/* Commit an ambient step, as opening another does. */
+/* Commit an ambient step, as opening another one does. */
 void model_end_ambient(struct model *model);
 
-/* The engine ends and starts again, which knows no limits then. */
+/* Stop the engine; start it again, with default limits. */
 void model_stop(struct model *model, bool kill);
 void model_start(struct model *model);
 void model_reset_limits(struct model *model);
 
-/* In model_ops.c: a change of the tree. 0 or -errno. */
+/* In model_ops.c: change the tree. 0 or -errno. */
 int model_change(struct model *model, const struct model_op *op);
 void model_close_handles(struct model *model);
 
-/* In model_edit.c: an edit from outside. */
+/* In model_edit.c: make an outside edit. */
 void model_edit(struct model *model, const struct model_op *op);
 
 #endif

@@ -79,7 +79,7 @@ char *model_op_to_text(const struct model_op *op)
     return g_string_free(line, FALSE);
 }
 
-/* A quoted name at *at, which moves on; NULL if there is none. */
+/* Parse a quoted name at *at and move past it; NULL if there is none. */
 static char *parse_name(const char **at)
 {
     g_autofree char *quoted = NULL;

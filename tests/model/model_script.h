@@ -2,10 +2,10 @@
  *
  * model_script - the operations of a run of the model test, as data.
  *
- * A list of operations means something whatever is left out of it: those that
- * cannot be done fail and change nothing. So a list that shows an error can be
- * made shorter as long as it still shows it. As text it is a line an
- * operation: a word, one or two names in quotes (C escapes), numbers.
+ * Any part of a list of operations is valid: operations that are impossible
+ * fail and change nothing. So a list that shows an error can be shortened as
+ * long as it still shows it. As text it has one operation per line: a word, one
+ * or two names in quotes (C escapes), numbers.
  *
  *     step
  *     rename "a" "b/c" 0
@@ -22,19 +22,19 @@ enum model_kind {
     MODEL_STEP,
     MODEL_CLOSE,
     MODEL_ABORT,
-    MODEL_CRASH,   /* SIGKILL, and a new start */
-    MODEL_RESTART, /* SIGTERM, and a new start */
+    MODEL_CRASH,   /* SIGKILL, and a restart */
+    MODEL_RESTART, /* SIGTERM, and a restart */
     MODEL_UNDO,    /* count, enum model_force */
     MODEL_REDO,    /* count */
     MODEL_LIMITS,  /* steps, bytes of one step, bytes of all; -1: none */
     MODEL_DISCARD,
     MODEL_WRITE_FILE, /* path; mode, length, pattern: a step of its own */
 
-    /* Edits from outside, which end an ambient step and are not made in another
-     * one. The last number: enum model_when. */
-    MODEL_EDIT_NEW,  /* name; kind: what no step has to do with is made */
-    MODEL_EDIT_STEP, /* pick, kind: of what the newest step left */
-    MODEL_EDIT_ANY,  /* path, other; kind: anything at all */
+    /* Outside edits, which end an ambient step and are not made in another one.
+     * The last number: enum model_when. */
+    MODEL_EDIT_NEW,  /* name; kind: make what no step overlaps */
+    MODEL_EDIT_STEP, /* pick, kind: change what the newest step left */
+    MODEL_EDIT_ANY,  /* path, other; kind: anything */
 
     MODEL_PUT,      /* path; flags, length, offset, pattern */
     MODEL_PUT_USER, /* path; length, offset */
@@ -69,7 +69,7 @@ enum { MODEL_NAMES = 2, MODEL_NUMBERS = 4 };
 enum model_force {
     MODEL_ASK,      /* and force if it is refused */
     MODEL_FORCE,    /* at once */
-    MODEL_ASK_ONLY, /* not even then */
+    MODEL_ASK_ONLY, /* not at all */
     MODEL_FORCES,
 };
 
@@ -83,14 +83,14 @@ struct model_op {
 
 void model_op_free(gpointer op);
 
-/* Is it of the frame, and not a change of the tree? */
+/* Return whether the operation is of the frame, not a change of the tree. */
 gboolean model_op_is_frame(const struct model_op *op);
 
-/* Its line, without the end of it. */
+/* Return its line, without the newline. */
 char *model_op_to_text(const struct model_op *op);
 
-/* A list of owned operations; what is no operation (an empty line, "# ...", a
- * line that was cut) is left out. */
+/* A list of owned operations; other lines (empty, "# ...", incomplete) are
+ * skipped. */
 GPtrArray *model_script_parse(const char *text);
 char *model_script_to_text(GPtrArray *ops);
 

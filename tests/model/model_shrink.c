@@ -10,12 +10,12 @@ struct shrinker {
     model_fails *fails;
     void *opaque;
     GPtrArray *ops;
-    const char *failure; /* what it is to be made short for */
+    const char *failure; /* the failure to reproduce */
     gint64 end;          /* monotonic time */
     guint tries;
 };
 
-/* All but count from first on, copied. */
+/* Copy all but count operations from first on. */
 static GPtrArray *without(GPtrArray *ops, guint first, guint count)
 {
     GPtrArray *rest = g_ptr_array_new_with_free_func(model_op_free);
@@ -37,7 +37,7 @@ static bool time_is_up(const struct shrinker *s)
     return g_get_monotonic_time() > s->end;
 }
 
-/* Another failure is not what is looked for: the first word tells. */
+/* Do not follow a different failure: the first word decides. */
 static bool is_alike(const char *a, const char *b)
 {
     size_t len = strcspn(a, " :");
@@ -45,7 +45,7 @@ static bool is_alike(const char *a, const char *b)
     return strncmp(a, b, len) == 0;
 }
 
-/* Does it still fail without these? Then they are gone. */
+/* Remove these if it still fails without them. */
 static bool leave_out(struct shrinker *s, guint first, guint count)
 {
     GPtrArray *rest = without(s->ops, first, count);
@@ -62,8 +62,8 @@ static bool leave_out(struct shrinker *s, guint first, guint count)
     return true;
 }
 
-/* Runs of count operations, from the end: what is late depends on what is
- * early. */
+/* Remove runs of count operations, from the end: later ones depend on earlier
+ * ones. */
 static bool leave_out_runs(struct shrinker *s, guint count)
 {
     bool any = false;
@@ -78,7 +78,7 @@ static bool leave_out_runs(struct shrinker *s, guint count)
     return any;
 }
 
-/* From one of the frame's to the next. */
+/* From one operation of the frame to the next. */
 static void leave_out_steps(struct shrinker *s)
 {
     guint end = s->ops->len;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * random-edits-test - a step, edits by another process, and a forced undo, all
- * at random: nothing that the other process wrote is lost.
+ * random-edits-test - random edits and forced undo lose nothing.
  *
- * Each file that is written has a word of its own in it. Whatever the undo
- * does, and wherever it is killed, each word of the host's that was in the
- * folder, and each old one that was in the folder or the log, is in one of the
- * two. Where no other process interferes, the tree is what it was before the
- * step. Redo brings back the tree that the undo has found.
+ * A step, edits by another process, and a forced undo are random.
+ *
+ * Each file that is written has a unique word in it. Whatever the undo does,
+ * and wherever it is killed, each word of the host's that was in the folder,
+ * and each old one that was in the folder or the log, is in one of the two. If
+ * no other process interferes, the tree is what it was before the step. Redo
+ * restores the tree that the undo found.
  *
  * STEPBACK_EDITS_SEED: the first seed (default 1); STEPBACK_EDITS_SEEDS: how
  * many, for long runs (default: as many as there is time for).
@@ -41,7 +42,8 @@ struct run {
 
 /* ---- words --------------------------------------------------------------- */
 
-/* "<<H0001>>", of who: 'B' before the step, 'S' the step, 'H' the host. */
+/* "<<H0001>>", by its writer: 'B' before the step, 'S' the step, 'H' the host.
+ */
 static char *new_text(struct run *run, char who)
 {
     g_autofree char *rest = g_rand_int_range(run->rand, 0, 6) == 0
@@ -285,7 +287,7 @@ static void end(struct run *run)
     g_hash_table_unref(run->wanted);
 }
 
-/* Undo what is left of the history: nothing, where an earlier undo got so far.
+/* Undo what is left of the history: nothing, if an earlier undo got that far.
  * False: it is refused, and changes nothing. */
 static bool undo(struct run *run, struct ic *ic, guint32 seed)
 {
@@ -322,7 +324,7 @@ static void redo(struct run *run, struct ic *ic)
 
 static struct fault_board *board;
 
-/* Returns at how many places it can be killed. */
+/* Returns the number of points where it can be killed. */
 static unsigned run_plain(const struct world_backend *backend, guint32 seed)
 {
     const struct fault_plan none = { FAULT_KILL_BEFORE, 100000000, 0 };

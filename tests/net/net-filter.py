@@ -576,7 +576,7 @@ def test_locked_in():
         status = dict(line.rstrip("\n").split(":\t") for line in file
                       if ":\t" in line)
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-        # Who is no root cannot change its bounds.
+        # Without root the bounds cannot be changed.
         check(int(status[name], 16) == 0 or
               (name == "CapBnd" and os.geteuid() != 0), f"{name} is left")
     equal(status["Seccomp"], "2", "Seccomp")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * net-parts-test - parts of packets: put together, and made (net/part_*.h).
+ * net-parts-test - fragments of packets: reassembly, and splitting
+ * (net/part_*.h).
  */
 #include <glib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ struct part {
 static struct part_table *table;
 static int64_t now;
 
-/* What a packet has at this place: UDP from 1024 to 53, and a pattern. */
+/* Return the byte of a packet at this place: UDP from 1024 to 53, and a
+ * pattern. */
 static uint8_t whole_byte(size_t at, size_t total)
 {
     static const uint8_t ports[] = { 4, 0, 0, 53 };
@@ -75,7 +77,7 @@ static size_t build(const struct part *part, size_t total, uint8_t *data)
     return (size_t)(payload - data) + part->length;
 }
 
-/* One that UDP has if nothing is said. */
+/* Of UDP by default. */
 static enum part_verdict add_of(struct part part, size_t total,
                                 struct frame *ret_whole)
 {
@@ -124,7 +126,7 @@ static void begin(void)
 
 /* ---- joining ------------------------------------------------------------- */
 
-/* Four parts in each of their orders. */
+/* Four fragments in each order. */
 static void test_orders(gconstpointer data)
 {
     bool v6 = GPOINTER_TO_INT(data);
@@ -173,7 +175,7 @@ static void test_longest(void)
                              total, &whole);
         g_assert_cmpint(verdict, ==, PART_WHOLE);
         check_whole(&whole, v6, total);
-        /* A byte more is none (the "ping of death"). */
+        /* One byte more is refused (the "ping of death"). */
         begin();
         g_assert_cmpint(add((struct part){ .v6 = v6,
                                            .offset = total / 8 * 8,
@@ -205,7 +207,7 @@ static void test_kept_apart(void)
     }
 }
 
-/* RFC 6946: it has nothing to do with others of its number. */
+/* RFC 6946: it is independent of others with its id. */
 static void test_alone(void)
 {
     struct frame whole;
@@ -225,7 +227,8 @@ static void test_alone(void)
 
 /* ---- tricks -------------------------------------------------------------- */
 
-/* RFC 5722: nothing comes of it, nor of what belongs to it. */
+/* RFC 5722: the packet is discarded, and so is everything that belongs to it.
+ */
 static void check_spoilt(struct part first, struct part second)
 {
     struct frame whole;
@@ -250,7 +253,7 @@ static void test_overlaps(void)
     for (int v6 = 0; v6 < 2; v6++) {
         const struct part first = { .v6 = v6, .length = 16, .more = true };
         const struct part last = { .v6 = v6, .offset = 16, .length = 12 };
-        /* Over the ports, with others. */
+        /* Overlap the ports. */
         const struct part ports = {
             .v6 = v6, .length = 8, .more = true, .fill = 9
         };
@@ -278,8 +281,8 @@ static void test_two_ends(void)
     check_spoilt((struct part){ .offset = 72, .length = 8, .more = 1 }, last);
 }
 
-/* RFC 1858: the shortest first part has the ports of UDP all the same, and
- * where it comes is all one. */
+/* RFC 1858: the shortest first fragment has the ports of UDP nevertheless, and
+ * its order does not matter. */
 static void test_tiny(void)
 {
     struct frame whole;
@@ -355,7 +358,8 @@ static void test_time(void)
     g_assert_cmpuint(table->lost, ==, 1);
 }
 
-/* Whatever comes, in whatever order: a whole has the bytes of its parts. */
+/* For any fragments in any order: a complete packet has the bytes of its
+ * fragments. */
 static void test_random(void)
 {
     g_autoptr(GRand) dice = g_rand_new_with_seed(1);
@@ -405,7 +409,7 @@ static void take_part(const uint8_t *data, size_t length, void *opaque)
         sent->verdict = part_table_add(table, &frame, now, &sent->whole);
 }
 
-/* Made whole, in parts, and whole again. */
+/* Made whole, split, and reassembled. */
 static void split(bool v6, size_t total, unsigned count)
 {
     static uint8_t data[BUFFER];
@@ -421,7 +425,7 @@ static void split(bool v6, size_t total, unsigned count)
                               .length = MIN(size, total - from),
                               .more = from + size < total },
                total, &whole);
-    if (total <= size) { /* the header of one that needs no parts */
+    if (total <= size) { /* the header of a packet that is not split */
         build(&(struct part){ .v6 = true,
                               .length = total,
                               .protocol = FRAME_UDP },
@@ -450,7 +454,7 @@ static void test_split(void)
     split(true, 65535, 46);
 }
 
-/* What slirp has split already, for a larger MTU. */
+/* Fragments that slirp has already made, for a larger MTU. */
 static void test_split_parts(void)
 {
     static uint8_t data[BUFFER];

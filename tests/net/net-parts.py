@@ -33,7 +33,7 @@ def is_echoed(guest, address, length, who=None, **more):
 
 
 def is_refused(guest, frames, what):
-    """The guest is told, and nothing else comes."""
+    """The guest gets an error, and nothing else arrives."""
     guest.send(*frames)
     found = list(guest.frames(0.1))
     check(len(found) == 1 and found[0].is_refusal(),
@@ -150,7 +150,7 @@ def test_a_real_system():
     tries = [line.split() for line in out.splitlines()]
     equal(len(tries), 2 * (4 + 2), "tries")
     for what, address, outcome in tries:
-        # What is refused is told at once, by ICMP.
+        # A refused packet is reported at once, by ICMP.
         wanted = ("answered",) if address in (lab.LISTED, lab.LISTED6) else (
             "OSError", "PermissionError")
         check(outcome in wanted, f"{what}, {address}: {outcome}")

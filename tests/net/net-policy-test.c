@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * net-policy-test - which addresses a policy opens, without a network.
+ * net-policy-test - which addresses a policy permits, without a network.
  */
 #include <arpa/inet.h>
 #include <glib.h>
@@ -27,7 +27,8 @@ static bool is_host(const struct network_address *address, void *opaque)
     return strcmp(text, "192.0.2.1") == 0 || strcmp(text, "2001:db8::1") == 0;
 }
 
-/* Whether a policy, as JSON, lets a guest reach the address by a port. */
+/* Return whether a policy, as JSON, permits a guest to reach the address by a
+ * port. */
 static bool reaches(const char *policy, const char *text)
 {
     struct network_address address = address_of(text);
@@ -61,7 +62,7 @@ static const char *const reserved[] = {
     "fd00:42::42",
     "fd00:a9fe:a9fe::1",
     "fd00:100::100:200",
-    /* by way of NAT64 */
+    /* through NAT64 */
     "64:ff9b::169.254.169.254",
     "64:ff9b::100.100.100.200",
     "64:ff9b::168.63.129.16",
@@ -80,7 +81,7 @@ static const char *const reserved[] = {
     "64:ff9b:1:12a9:fe:a9fe::",      /* /56 */
     "64:ff9b:1:1234:a9:fea9:fe00::", /* /64 */
     "64:ff9b:1:c000:2:100::",        /* the host, /48 */
-    /* by way of tunnels */
+    /* through tunnels */
     "2002:a9fe:a9fe::1",
     "2002:a83f:8110:1:2:3:4:5",
     "2002:7f00:1::1",
@@ -157,7 +158,8 @@ static void test_others(void)
     }
 }
 
-/* A network opens a reserved network that has it, and nothing around. */
+/* A network permits a reserved network that contains it, and nothing around it.
+ */
 static void test_networks_within(void)
 {
     g_assert_true(

@@ -33,7 +33,7 @@ def says(guest, address, who=None, **more):
 
 
 def is_shut(guest, address, **more):
-    """Neither gets there, and the guest is told."""
+    """Neither arrives, and the guest gets an error."""
     equal(guest.connect(address, **more), "refused", f"{address}, TCP")
     equal(guest.ask_udp(address, **more), "refused", f"{address}, UDP")
     if address not in ("10.0.2.2", "fec0::2"):  # which answers that itself

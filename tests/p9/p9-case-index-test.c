@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-case-index-test - the index of names that differ in case alone, where it
- * has not enough of something.
+ * p9-case-index-test - the index of names that differ only in case.
  *
- * Ids: WN-01.
+ * It is short of some resource here. Ids: WN-01.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +97,8 @@ static void test_follows(struct fixture *f, gconstpointer data)
     g_assert_cmpuint(case_index_names(f->index), ==, 0);
 }
 
-/* More folders than it keeps: the answers are right, and it has no more. */
+/* More directories than the index keeps: the results are correct, and its size
+ * stays bounded. */
 static void test_many_folders(struct fixture *f, gconstpointer data)
 {
     enum { FOLDERS = CASE_INDEX_MAX_DIRS + 50 };
@@ -119,7 +119,7 @@ static void test_many_folders(struct fixture *f, gconstpointer data)
     g_assert_cmpint(ask_in(f, "d0", "name"), ==, 0);
 }
 
-/* Close what the index gets its events from. */
+/* Close the source of the index's events. */
 static void close_queue(void)
 {
     for (int fd = 3; fd < 1024; fd++) {
@@ -132,7 +132,7 @@ static void close_queue(void)
     }
 }
 
-/* Nothing can be watched: all is read each time. */
+/* Nothing can be watched: each directory is read each time. */
 static void test_unwatched(struct fixture *f, gconstpointer data)
 {
     close_queue();
@@ -164,8 +164,8 @@ static void test_gone(struct fixture *f, gconstpointer data)
     g_assert_cmpuint(case_index_names(f->index), ==, 0);
 }
 
-/* A name that is given to another folder goes and comes, and the kernel does
- * not tell in that order. */
+/* A name is removed and given to another directory, and the kernel's events
+ * arrive in a different order. */
 static void test_replaced(struct fixture *f, gconstpointer data)
 {
     g_autofree char *from = g_build_filename(f->share, "from", NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-edge-test - requests that clients make seldom.
+ * p9-edge-test - requests that clients rarely make.
  */
 #include <config.h>
 
@@ -23,7 +23,7 @@ static void truncate_host(struct fixture *f, const char *name, off_t size)
     OK(truncate(path, size));
 }
 
-/* Read at the end until there is an answer other than nothing. */
+/* Read at the end of the file until the result is not empty. */
 static int read_end(struct fixture *f, uint32_t fid, uint64_t offset,
                     int64_t until_us, gulong pause_us)
 {
@@ -48,9 +48,9 @@ static int read_end_now(struct fixture *f, uint32_t fid, uint64_t offset,
     return read_end(f, fid, offset, g_get_monotonic_time() + us, pause_us);
 }
 
-/* A client that was told that a file is longer than it is now reads at its end
- * without an end, also when it opens it anew. One that waits for more does not,
- * and may. */
+/* A client that was told of a longer file than there is now reads at its end
+ * without end, also after a reopen. One that waits for more does not, and may.
+ */
 static void test_vain_reads(struct fixture *f, gconstpointer option)
 {
     int64_t start = g_get_monotonic_time();
@@ -65,17 +65,17 @@ static void test_vain_reads(struct fixture *f, gconstpointer option)
     fid = p9_open_fid(f, "file", O_RDONLY);
     FAILS(ESTALE, read_end(f, fid, 4, start + 20 * G_USEC_PER_SEC, 0));
     g_assert_cmpint(g_get_monotonic_time() - start, >, G_USEC_PER_SEC);
-    /* It is this fid's, and this offset's. */
+    /* The limit is per fid and offset. */
     OK(p9_lopen(f->client, other, O_RDONLY));
     OK(read_end_now(f, other, 4, 1000, 0));
     OK(read_end_now(f, fid, 5, 1000, 0));
     g_assert_cmpint(p9_read(f->client, fid, text, 4, 0), ==, 4);
     OK(read_end_now(f, fid, 4, 5 * G_USEC_PER_SEC / 2, 60000));
-    /* Where the file was never longer, all may. */
+    /* If the file was never longer, all reads are allowed. */
     OK(read_end_now(f, fid, 11, 5 * G_USEC_PER_SEC / 2, 0));
 }
 
-/* A follower asks at the end as often as it likes. */
+/* A follower reads at the end as often as it likes. */
 static void test_follower(struct fixture *f, gconstpointer option)
 {
     uint32_t fid, writer;
@@ -95,7 +95,7 @@ static void test_follower(struct fixture *f, gconstpointer option)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-/* What is not valid may be anything. */
+/* Fields that are not valid may have any value. */
 static void test_not_valid(struct fixture *f, gconstpointer option)
 {
     struct p9_message m = { .type = P9_TSETATTR };
@@ -124,7 +124,7 @@ static uint32_t attribute_fid(struct fixture *f, const char *name,
     return m.xattrcreate.fid;
 }
 
-/* Its end is there, and what is before that is not. */
+/* The last part of the value has arrived, the part before it has not. */
 static void test_xattr_gap(struct fixture *f, gconstpointer option)
 {
     uint32_t fid;
@@ -152,7 +152,7 @@ static void test_xattr_gap(struct fixture *f, gconstpointer option)
 
 /* ---- sizes --------------------------------------------------------------- */
 
-/* A reply is no larger than was agreed on. */
+/* A reply never exceeds the negotiated size. */
 static void test_long_target(struct fixture *f, gconstpointer option)
 {
     struct p9_client *client = p9_client_connect(f->rig->socket, 4096,
@@ -186,7 +186,7 @@ static uint64_t number_of(struct fixture *f, const char *path)
     return reply.rgetattr.qid.path;
 }
 
-/* The same, by its folder's listing; the name has four letters. */
+/* The same, from the directory's listing; the name has four letters. */
 static uint64_t listed_number(struct fixture *f, const char *dir,
                               const char *name)
 {
@@ -207,7 +207,7 @@ static uint64_t listed_number(struct fixture *f, const char *dir,
     return GUINT64_FROM_LE(number);
 }
 
-/* Inodes of two file systems may have one number; no two files may. */
+/* Inodes of two file systems may have the same number; two files must not. */
 static void test_mounted(struct fixture *f, gconstpointer option)
 {
     g_autofree char *a = p9_rig_path(f->rig, "a");
@@ -247,7 +247,7 @@ static void test_create_dir(struct fixture *f, gconstpointer option)
     OK(p9_walk(f->client, fid, "dir", &inside));
 }
 
-/* A fid by a way that leads up again. */
+/* Make a fid by a path that goes up again. */
 static void test_up(struct fixture *f, gconstpointer option)
 {
     uint32_t fid, root;
@@ -304,7 +304,7 @@ static void test_client_names(struct fixture *f, gconstpointer option)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    /* What a test mounts goes with it. */
+    /* In a private mount namespace no mount outlives the test. */
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     ADD("vain-reads", NULL, test_vain_reads);

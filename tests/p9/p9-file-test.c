@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-file-test - what a client does with files, names, attributes and folders
- * of the real daemon.
+ * p9-file-test - files, names, attributes and directories of the real daemon.
  *
  * Ids: P9-03 (errors by number).
  */
@@ -48,7 +47,7 @@ static void test_open(struct fixture *f, gconstpointer option)
     p9_host_file(f, "file", "text");
     fid = p9_open_fid(f, "file", O_RDONLY);
     FAILS(EBADF, p9_write(f->client, fid, "x", 1, 0));
-    FAILS(EBADF, p9_lopen(f->client, fid, O_RDONLY)); /* is open */
+    FAILS(EBADF, p9_lopen(f->client, fid, O_RDONLY)); /* open already */
     FAILS(ENOTDIR, p9_lcreate(f->client, fid, "x", O_RDWR, 0644));
     fid = p9_open_fid(f, "file", O_WRONLY);
     FAILS(EBADF, p9_read(f->client, fid, &byte, 1, 0));
@@ -97,7 +96,7 @@ static void test_create(struct fixture *f, gconstpointer option)
     FAILS(ENOTDIR, p9_mkdir(f->client, p9_fid(f, "old"), "x", 0755));
 }
 
-/* A file without a name is there as long as it is open. */
+/* A file without a name exists as long as it is open. */
 static void test_unlinked(struct fixture *f, gconstpointer option)
 {
     uint32_t fid = p9_create_fid(f, "file");
@@ -140,10 +139,10 @@ static void test_names(struct fixture *f, gconstpointer option)
     OK(p9_unlinkat(f->client, dir, "moved", 0));
     OK(p9_unlinkat(f->client, dir, "second", 0));
     OK(p9_unlinkat(f->client, P9_ROOT, "dir", P9_AT_REMOVEDIR));
-    FAILS(ENOENT, p9_mkdir(f->client, dir, "x", 0755)); /* it is gone */
+    FAILS(ENOENT, p9_mkdir(f->client, dir, "x", 0755)); /* it is removed */
 }
 
-/* By the fid alone. */
+/* By the fid only. */
 static void test_rename_remove(struct fixture *f, gconstpointer option)
 {
     uint32_t fid, dir, stale;
@@ -157,7 +156,7 @@ static void test_rename_remove(struct fixture *f, gconstpointer option)
     OK(p9_rename(f->client, fid, P9_ROOT, "again"));
     FAILS(ENOENT, p9_rename(f->client, stale, P9_ROOT, "never"));
     FAILS(EBUSY, p9_rename(f->client, P9_ROOT, dir, "root"));
-    /* Another file in its place is not removed by mistake. */
+    /* Another file in its place must not be removed. */
     OK(p9_clunk(f->client, p9_create_fid(f, "file")));
     FAILS(ENOENT, p9_remove(f->client, stale));
     OK(p9_clunk(f->client, p9_fid(f, "file")));
@@ -195,7 +194,7 @@ static void test_mknod_denied(struct fixture *f, gconstpointer option)
     OK(p9_mknod(f->client, P9_ROOT, "file", S_IFREG | 0600, 0));
 }
 
-/* By default no file is left that gives rights on the host to others. */
+/* By default no file remains that grants other users of the host rights. */
 static void test_suid(struct fixture *f, gconstpointer option)
 {
     static const char value[20] = { 1, 0, 0, 2 };
@@ -266,7 +265,7 @@ static void test_setattr(struct fixture *f, gconstpointer option)
     g_assert_cmpint(st.st_size, ==, 4);
     g_assert_cmpint(st.st_mtim.tv_sec, ==, 1000000000);
     g_assert_cmpint(st.st_mtim.tv_nsec, ==, 123456789);
-    m.setattr.valid = P9_SETATTR_MTIME; /* now */
+    m.setattr.valid = P9_SETATTR_MTIME; /* the present time */
     OK(set(f, fid, &m));
     OK(p9_stat(f->client, fid, &st));
     g_assert_cmpint(st.st_mtim.tv_sec, >, 1500000000);
@@ -283,7 +282,7 @@ static void test_setattr(struct fixture *f, gconstpointer option)
     FAILS(EBADF, set(f, 999, &m));
 }
 
-/* What is asked for is there, and what costs more only then. */
+/* The requested fields are present; expensive ones only if requested. */
 static void test_getattr(struct fixture *f, gconstpointer option)
 {
     struct p9_message reply;
@@ -300,7 +299,7 @@ static void test_getattr(struct fixture *f, gconstpointer option)
     g_assert_cmpuint(reply.rgetattr.qid.version, ==, version);
     if (reply.rgetattr.valid & P9_GETATTR_BTIME)
         g_assert_cmpuint(reply.rgetattr.btime.sec, >, 1500000000);
-    g_usleep(20000); /* the clock of files ticks slowly */
+    g_usleep(20000); /* the file clock has coarse ticks */
     g_assert_cmpint(p9_write(f->client, fid, "x", 1, 0), ==, 1);
     OK(p9_getattr(f->client, fid, P9_GETATTR_BASIC, &reply));
     g_assert_cmpuint(reply.rgetattr.qid.version, !=, version);
@@ -363,7 +362,7 @@ static void test_xattr(struct fixture *f, gconstpointer option)
     g_assert_cmpint(p9_getxattr(c, fid, "", value, 64), >=, 18); /* the list */
     OK(p9_setxattr(c, fid, "user.a", "", 0, P9_XATTR_REPLACE));  /* remove */
     FAILS(ENODATA, p9_getxattr(c, fid, "user.a", value, 64));
-    /* Less than was promised, and more. */
+    /* Less than announced, and more. */
     m.xattrcreate.fid = fid;
     m.xattrcreate.name = p9_string("user.c");
     m.xattrcreate.size = 4;
@@ -410,7 +409,7 @@ static void test_readdir(struct fixture *f, gconstpointer option)
     }
 }
 
-/* Cookies hold while everything that was listed is removed. */
+/* Cookies stay valid while everything that was listed is removed. */
 static void test_readdir_removing(struct fixture *f, gconstpointer option)
 {
     struct p9_message m = { .type = P9_TREADDIR }, reply;

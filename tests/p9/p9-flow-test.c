@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-flow-test - many requests at a time: order, flushing, waiting.
+ * p9-flow-test - many requests at a time: order, flush, waiting.
  *
  * Ids: P9-04.
  */
@@ -23,7 +23,7 @@ static struct p9_message read_message(uint32_t fid, uint64_t offset,
     return m;
 }
 
-/* P9-04: each request is answered once, by its tag, with what it asked for. */
+/* P9-04: each request gets one reply, by its tag, with the requested result. */
 static void test_pipelined(struct fixture *f, gconstpointer data)
 {
     g_autofree uint8_t *bytes = g_malloc(BIG);
@@ -58,8 +58,8 @@ static void test_pipelined(struct fixture *f, gconstpointer data)
     g_assert_false(p9_client_is_readable(f->client, 0));
 }
 
-/* More than may be in work at a time, again and again: what was taken in and
- * not handled yet is not forgotten when the rest is done. */
+/* More than may run at a time, repeatedly: requests that were received but not
+ * handled are not forgotten when the others are done. */
 static void test_pipelined_large(struct fixture *f, gconstpointer data)
 {
     g_autofree uint8_t *bytes = g_malloc0(BIG);
@@ -79,7 +79,7 @@ static void test_pipelined_large(struct fixture *f, gconstpointer data)
     }
 }
 
-/* P9-04: what waits is overtaken. */
+/* P9-04: other requests overtake one that waits. */
 static void test_out_of_order(struct fixture *f, gconstpointer data)
 {
     uint32_t fid = p9_flow_new_file(f->client, "file");
@@ -98,7 +98,7 @@ static void test_out_of_order(struct fixture *f, gconstpointer data)
     for (uint16_t tag = 8; tag < 40; tag++)
         p9_flow_expect(f->client, P9_RGETATTR, tag, &reply);
     g_assert_false(p9_client_is_readable(f->client, NEVER_MS));
-    OK(p9_clunk(f->other, theirs)); /* gives the lock up */
+    OK(p9_clunk(f->other, theirs)); /* releases the lock */
     p9_flow_expect(f->client, P9_RLOCK, 7, &reply);
     g_assert_cmpuint(reply.status, ==, P9_LOCK_SUCCESS);
 }
@@ -115,7 +115,7 @@ static void test_locks(struct fixture *f, gconstpointer data)
     g_assert_cmpuint(p9_flow_lock(f->client, p9_lock_message(fid, P9_LOCK_WRITE,
                                                              0, 10, 10, 1)),
                      ==, P9_LOCK_SUCCESS);
-    /* A process has no quarrel with itself, but with another. */
+    /* A process does not conflict with itself, but with another one. */
     g_assert_cmpuint(p9_flow_lock(f->client, p9_lock_message(fid, P9_LOCK_READ,
                                                              0, 10, 1, 1)),
                      ==, P9_LOCK_SUCCESS);
@@ -158,7 +158,7 @@ static void test_lock_errors(struct fixture *f, gconstpointer data)
     g_assert_cmpint(p9_client_call(f->client, &m, NULL), ==, -EBADF);
 }
 
-/* Who hangs up holds nothing, and waits for nothing. */
+/* A client that hangs up holds no lock, and waits for none. */
 static void test_lock_hang_up(struct fixture *f, gconstpointer data)
 {
     uint32_t fid = p9_flow_new_file(f->client, "file");
@@ -183,7 +183,7 @@ static void test_lock_hang_up(struct fixture *f, gconstpointer data)
 
 /* ---- flushing ------------------------------------------------------------ */
 
-/* A lock that waits: no answer but the Rflush, and the lock is not taken. */
+/* A waiting lock: only the Rflush is sent, and the lock is not taken. */
 static void test_flush_waiting(struct fixture *f, gconstpointer data)
 {
     uint32_t fid = p9_flow_new_file(f->client, "file");
@@ -205,7 +205,7 @@ static void test_flush_waiting(struct fixture *f, gconstpointer data)
         ==, P9_LOCK_SUCCESS);
 }
 
-/* Of what is not there, of a flush, and twice. */
+/* Flush an unknown request, a flush, and one request twice. */
 static void test_flush_odd(struct fixture *f, gconstpointer data)
 {
     uint32_t fid = p9_flow_new_file(f->client, "file");
@@ -227,12 +227,12 @@ static void test_flush_odd(struct fixture *f, gconstpointer data)
     p9_flow_flush(f->client, 6, 7);
     p9_flow_flush(f->client, 6, 8);
     p9_flow_flush(f->client, 7, 9);
-    /* Those that came later may find nothing to wait for any more. */
+    /* Later flushes may find the request done. */
     for (uint16_t tag = 7; tag <= 9; tag++)
         p9_flow_expect(f->client, P9_RFLUSH, tag, &reply);
 }
 
-/* Never an answer after its Rflush, however the two race. */
+/* A reply never follows its Rflush, however the two race. */
 static void test_flush_race(struct fixture *f, gconstpointer data)
 {
     g_autofree uint8_t *bytes = g_malloc0(BIG);
@@ -265,7 +265,7 @@ static void test_flush_race(struct fixture *f, gconstpointer data)
 
 /* ---- fids ---------------------------------------------------------------- */
 
-/* Giving a fid back while it is in use. */
+/* Clunk a fid while it is in use. */
 static void test_concurrent_clunk(struct fixture *f, gconstpointer data)
 {
     g_autofree uint8_t *bytes = g_malloc0(BIG);
@@ -293,7 +293,7 @@ static void test_concurrent_clunk(struct fixture *f, gconstpointer data)
                 g_assert_cmpuint(reply.type, ==, P9_RCLUNK);
             }
         }
-        /* All of them were there before it. */
+        /* All of them were handled before it. */
         g_assert_cmpuint(read, ==, 6);
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-hostile-test - clients that mean harm.
+ * p9-hostile-test - malicious clients.
  *
- * In each case the daemon lives, its memory stays within bounds that are
- * stated here, and another client is served.
+ * In each case the daemon survives, its memory stays within the bounds stated
+ * here, and another client is served.
  *
  * Ids: P9-05, DOS-03, DOS-04.
  */
@@ -20,7 +20,7 @@
 enum {
     MIB = 1 << 20,
     FIDS = 65536,
-    FID_BYTES = 512, /* what one may cost */
+    FID_BYTES = 512, /* limit of the memory for one */
     TAGS = 1000,
     SESSIONS = 300,
     CONNECTIONS = 64,
@@ -29,7 +29,7 @@ enum {
 struct fixture {
     struct p9_rig *rig;
     struct p9_client *client, *other;
-    size_t memory; /* before */
+    size_t memory; /* before the test */
 };
 
 static void set_up(struct fixture *f, gconstpointer data)
@@ -66,7 +66,7 @@ static void assert_served(struct fixture *f)
     OK(p9_unlinkat(f->other, P9_ROOT, "served", P9_AT_REMOVEDIR));
 }
 
-/* The server hangs up; before that, it may say why. */
+/* The server hangs up, perhaps after an error. */
 static void assert_hung_up(struct p9_client *client, uint32_t error)
 {
     struct p9_message reply;
@@ -79,7 +79,7 @@ static void assert_hung_up(struct p9_client *client, uint32_t error)
 
 /* ---- sizes --------------------------------------------------------------- */
 
-/* P9-05, DOS-04: nothing is allocated for a size that is too much. */
+/* P9-05, DOS-04: nothing is allocated for a size over the limit. */
 static void test_giant_size(struct fixture *f, gconstpointer data)
 {
     static const uint32_t sizes[] = { 1u << 30, 2u << 30, UINT32_MAX,
@@ -101,7 +101,8 @@ static void test_giant_size(struct fixture *f, gconstpointer data)
     assert_served(f);
 }
 
-/* More than was agreed on is too much, too; and before anything was. */
+/* A size over the negotiated one is too large as well; and so is any before the
+ * negotiation. */
 static void test_over_msize(struct fixture *f, gconstpointer data)
 {
     struct p9_client *client = p9_client_connect(f->rig->socket, 4096, 0);
@@ -131,7 +132,7 @@ static void test_tiny_size(struct fixture *f, gconstpointer data)
     assert_served(f);
 }
 
-/* A size that may be, and then silence: the memory is claimed, not used. */
+/* A valid size, and then silence: the memory is reserved, not used. */
 static void test_stalled_messages(struct fixture *f, gconstpointer data)
 {
     struct p9_client *clients[32];
@@ -182,12 +183,12 @@ static void test_many_fids(struct fixture *f, gconstpointer data)
     OK(p9_stat(f->client, FIDS, &st));
     assert_grown_less(f, (size_t)FIDS * FID_BYTES);
     assert_served(f);
-    /* All of them go with the session. */
+    /* All of them end with the session. */
     OK(p9_version(f->client, 8192, P9_VERSION, NULL, NULL));
     g_assert_cmpint(p9_stat(f->client, FIDS, &st), ==, -EBADF);
 }
 
-/* DOS-03: a thousand reads in flight, and nobody takes the answers until all
+/* DOS-03: a thousand reads in flight, and the replies are read only after all
  * are sent. */
 static void test_many_tags(struct fixture *f, gconstpointer data)
 {
@@ -207,7 +208,7 @@ static void test_many_tags(struct fixture *f, gconstpointer data)
         p9_client_send(f->client, &m);
     }
     assert_served(f);
-    /* Two messages of 4 MiB and 1 MiB, and what is kept for the next. */
+    /* Two messages of 4 MiB and 1 MiB, and a buffer for the next. */
     assert_grown_less(f, 20 * MIB);
     for (unsigned n = 0; n < TAGS; n++) {
         g_assert_true(p9_client_receive(f->client, &reply));
@@ -218,7 +219,7 @@ static void test_many_tags(struct fixture *f, gconstpointer data)
     }
 }
 
-/* A client that asks and never reads: it has to wait, and nobody else. */
+/* A client that sends and never reads waits; others do not. */
 static void test_never_reads(struct fixture *f, gconstpointer data)
 {
     g_autofree uint8_t *bytes = g_malloc0(2 * MIB);
@@ -255,7 +256,7 @@ static void test_never_reads(struct fixture *f, gconstpointer data)
         assert_served(f);
 }
 
-/* Values of attributes are held for a client, but not without end. */
+/* The daemon buffers values of attributes for a client, up to a bound. */
 static void test_many_attributes(struct fixture *f, gconstpointer data)
 {
     struct p9_message m = { .type = P9_TXATTRCREATE };
@@ -288,7 +289,8 @@ static void test_many_connections(struct fixture *f, gconstpointer data)
 
         m.version.msize = 8192;
         m.version.version = p9_string(P9_VERSION);
-        /* The last two are hung up on, perhaps before they have sent. */
+        /* The server hangs up on the last two, perhaps before they have sent.
+         */
         if (i < CONNECTIONS - 2) {
             p9_client_send(clients[i], &m);
             served += p9_client_receive(clients[i], &reply);

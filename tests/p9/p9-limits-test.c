@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-limits-test - what a client cannot have all of.
+ * p9-limits-test - resources that one client must not exhaust.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@ enum {
     FILES = 800, /* more than there are descriptors */
     HALF_CLOSED = 200,
     CONNECTIONS = 300,
-    CONNECTION_BYTES = 131072, /* what one may cost, with a sanitizer too */
+    CONNECTION_BYTES = 131072, /* limit for one, with a sanitizer too */
 };
 
 static void name_file(char *name, uint32_t i)
@@ -34,8 +34,7 @@ static void make_files(struct fixture *f)
     }
 }
 
-/* A path and the descriptor of it that the daemon keeps are many; each open
- * has others to give up for it, but not for ever. */
+/* Descriptors of paths can be closed for new opens, but only so many. */
 static uint32_t take_descriptors(struct fixture *f)
 {
     uint32_t fids[FILES], taken = 0;
@@ -51,7 +50,7 @@ static uint32_t take_descriptors(struct fixture *f)
         taken += r == 0;
     }
     g_assert_cmpint(r, ==, -ENFILE);
-    /* To try again is of no use. */
+    /* Another attempt is futile. */
     for (uint32_t i = taken; i < FILES; i++) {
         r = p9_lopen(f->client, fids[i], O_RDWR);
         g_assert_true(r == 0 || r == -ENFILE);
@@ -60,7 +59,7 @@ static uint32_t take_descriptors(struct fixture *f)
     return taken;
 }
 
-/* What is refused is not there. */
+/* A refused create leaves no file. */
 static void create_until_refused(struct fixture *f)
 {
     for (int i = 0, r = 0; r == 0; i++) {
@@ -75,7 +74,7 @@ static void create_until_refused(struct fixture *f)
     }
 }
 
-/* Who has all descriptors keeps no change by that. */
+/* A client with all descriptors cannot prevent the undo of its changes. */
 static void test_descriptors(struct fixture *f, gconstpointer option)
 {
     g_autofree char *made = p9_rig_path(f->rig, "made");
@@ -90,7 +89,7 @@ static void test_descriptors(struct fixture *f, gconstpointer option)
     p9_step_close(f, 1);
     p9_undo(f, 1);
     g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
-    /* A new client gets what this one gives back. */
+    /* A new client gets what this one releases. */
     p9_client_free(f->client);
     f->client = p9_client_connect(f->rig->socket, 65536, getuid());
     OK(p9_create(f, "later", O_RDWR, 0644));
@@ -115,8 +114,8 @@ static void send_read(struct p9_client *client, uint32_t fid, uint16_t tag)
     p9_client_send(client, &m);
 }
 
-/* A client that has sent all gets all answers, more than its socket takes;
- * then it is hung up on. */
+/* A client that has closed its sending side gets all replies, more than its
+ * socket takes; then the server hangs up. */
 static void test_half_closed(struct fixture *f, gconstpointer option)
 {
     g_autofree char *data = g_malloc0(30000);
@@ -141,7 +140,8 @@ static void test_half_closed(struct fixture *f, gconstpointer option)
     g_assert_false(p9_client_receive(f->client, &reply));
 }
 
-/* It has sent all, and takes no answer; nobody waits for it. */
+/* A client that has closed its sending side and does not read does not delay
+ * the end. */
 static void test_half_closed_stop(struct fixture *f, gconstpointer option)
 {
     g_autofree char *data = g_malloc0(30000);
@@ -155,7 +155,7 @@ static void test_half_closed_stop(struct fixture *f, gconstpointer option)
     p9_rig_stop(f->rig);
 }
 
-/* How many of so many that connect are answered; they stay. */
+/* Return how many of these connections are answered; they stay open. */
 static unsigned connect_many(struct fixture *f, struct p9_client **clients)
 {
     struct p9_message m = { .type = P9_TVERSION, .tag = P9_NO_TAG }, reply;
@@ -169,7 +169,7 @@ static unsigned connect_many(struct fixture *f, struct p9_client **clients)
         clients[i] = p9_client_open(f->rig->socket);
         g_assert_nonnull(clients[i]);
         size = p9_message_encode(&m, clients[i]->out, clients[i]->room);
-        /* It may be hung up on by now. */
+        /* The server may have hung up by now. */
         if (send(clients[i]->fd, clients[i]->out, (size_t)size, MSG_NOSIGNAL) ==
             size)
             served += p9_client_receive(clients[i], &reply);
@@ -177,8 +177,8 @@ static unsigned connect_many(struct fixture *f, struct p9_client **clients)
     return served;
 }
 
-/* More than there are descriptors for: the rest is hung up on, and what those
- * have done can be undone. */
+/* More connections than descriptors: the server hangs up on the rest, and
+ * changes by those can be undone. */
 static void test_connections(struct fixture *f, gconstpointer option)
 {
     g_autofree char *made = p9_rig_path(f->rig, "made");
@@ -200,7 +200,7 @@ static void test_connections(struct fixture *f, gconstpointer option)
     g_assert_cmpuint(served, <, CONNECTIONS);
     g_assert_cmpuint(p9_rig_memory(f->rig), <,
                      memory + CONNECTIONS * CONNECTION_BYTES);
-    p9_undo(f, 1); /* over a new one */
+    p9_undo(f, 1); /* over a new connection */
     g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
     for (int i = 0; i < CONNECTIONS; i++)
         p9_client_free(clients[i]);

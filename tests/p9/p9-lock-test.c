@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-lock-test - locks whose fid, process or request goes before they do.
+ * p9-lock-test - locks whose fid, process or request ends before they do.
  *
- * What locks are among clients is in p9-flow-test.
+ * p9-flow-test has locks between clients.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 enum { NEVER_MS = 100, WAITERS = 64, PROCESSES = 4200, BY_ONE_FID = 300 };
 
-/* A client, and a file that it has opened. */
+/* A client and a file that it has open. */
 struct locker {
     struct p9_client *client;
     uint32_t fid;
@@ -33,7 +33,7 @@ static struct locker new_locker(struct fixture *f, const char *name)
     return locker;
 }
 
-/* All of the file. The status, or -errno. */
+/* Lock all of the file. The status, or -errno. */
 static int lock(const struct locker *locker, uint8_t type, uint32_t flags,
                 uint32_t process)
 {
@@ -65,7 +65,7 @@ static void send_waiting(const struct locker *locker, uint16_t tag,
     p9_client_send(locker->client, &m);
 }
 
-/* Nobody has it before long. */
+/* The lock is free within a short time. */
 static void expect_free(struct fixture *f, const char *name)
 {
     struct locker locker = new_locker(f, name);
@@ -81,8 +81,8 @@ static void expect_free(struct fixture *f, const char *name)
 
 /* ---- locks that wait ----------------------------------------------------- */
 
-/* Its fid is another file's by then. It has no lock: neither of that, nor of
- * its own. */
+/* The fid is another file's by then. It has no lock: neither of that file, nor
+ * of its own. */
 static void test_clunked(struct fixture *f, gconstpointer option)
 {
     struct locker holder = { f->client, 0 }, waiter;
@@ -96,7 +96,7 @@ static void test_clunked(struct fixture *f, gconstpointer option)
     send_waiting(&waiter, 5000, 2);
     g_assert_false(p9_client_is_readable(waiter.client, NEVER_MS));
     OK(p9_clunk(waiter.client, waiter.fid));
-    waiter.client->next_fid = waiter.fid; /* it is given again */
+    waiter.client->next_fid = waiter.fid; /* reuse it */
     open_locker(&waiter, "other");
     OK(unlock(&holder, 1));
     g_assert_true(p9_client_receive(waiter.client, &reply));
@@ -108,7 +108,7 @@ static void test_clunked(struct fixture *f, gconstpointer option)
     p9_client_free(waiter.client);
 }
 
-/* As many as may wait. There is room for as many afterwards. */
+/* As many as may wait, and the same number again afterwards. */
 static void test_many_clunked(struct fixture *f, gconstpointer option)
 {
     struct locker holder = { f->client, 0 }, waiter;
@@ -139,9 +139,9 @@ static void test_many_clunked(struct fixture *f, gconstpointer option)
     p9_client_free(waiter.client);
 }
 
-/* ---- who only asks ------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
-/* Tgetlock of more processes than may lock; then each may. */
+/* Tgetlock by more processes than may lock; then each may lock. */
 static void test_many_ask(struct fixture *f, gconstpointer option)
 {
     struct locker locker = { f->client, 0 };
@@ -158,7 +158,7 @@ static void test_many_ask(struct fixture *f, gconstpointer option)
     OK(lock_now(&locker, PROCESSES + 1));
     OK(p9_client_call(f->client, &m, &reply));
     g_assert_cmpuint(reply.lock.type, ==, P9_LOCK_WRITE);
-    /* Its own is not in its way. */
+    /* Its own lock does not conflict. */
     m.lock.proc_id = PROCESSES + 1;
     OK(p9_client_call(f->client, &m, &reply));
     g_assert_cmpuint(reply.lock.type, ==, P9_LOCK_UNLOCK);
@@ -175,8 +175,8 @@ static struct locker file_locker(struct fixture *f)
     return locker;
 }
 
-/* flock(2): the lock is the open file's, and any process that has it ends it;
- * Linux says that it would wait. */
+/* flock(2): the lock belongs to the open file, and any process that has it can
+ * unlock; Linux says that it would wait. */
 static void test_flock(struct fixture *f, gconstpointer option)
 {
     struct locker locker = file_locker(f);
@@ -194,9 +194,9 @@ static void test_flock(struct fixture *f, gconstpointer option)
     p9_client_free(other.client);
 }
 
-/* fcntl(2): the lock is the process's, and a child that closes what it has
- * inherited (Linux unlocks it then) does not end it; nor does flock(2) end a
- * part's. */
+/* fcntl(2): the lock belongs to the process; a child that closes an inherited
+ * fd (Linux then unlocks) does not end it, nor does flock(2) end a lock of a
+ * range. */
 static void test_child_closes(struct fixture *f, gconstpointer option)
 {
     struct locker locker = file_locker(f);
@@ -218,7 +218,7 @@ static void test_child_closes(struct fixture *f, gconstpointer option)
     p9_client_free(other.client);
 }
 
-/* One after the other: none holds anything afterwards. */
+/* One after the other: afterwards none has a lock. */
 static void test_many_unlock(struct fixture *f, gconstpointer option)
 {
     struct locker locker = file_locker(f);
@@ -226,7 +226,7 @@ static void test_many_unlock(struct fixture *f, gconstpointer option)
     for (uint32_t process = 1; process <= BY_ONE_FID; process++) {
         OK(lock_now(&locker, process));
         OK(unlock(&locker, process));
-        OK(unlock(&locker, PROCESSES + process)); /* has none */
+        OK(unlock(&locker, PROCESSES + process)); /* has no lock */
     }
     for (uint32_t process = 1; process <= BY_ONE_FID; process++) {
         OK(lock_now(&locker, process));
@@ -249,7 +249,7 @@ static int lock_part(const struct locker *locker, uint8_t type, uint64_t first,
     return r < 0 ? r : reply.status;
 }
 
-/* May the other one have this byte? It does not keep it. */
+/* Return whether the other one can lock this byte, and unlock it again. */
 static bool is_free(const struct locker *other, uint64_t byte)
 {
     int r = lock_part(other, P9_LOCK_WRITE, byte, byte + 1, 1);
@@ -278,7 +278,7 @@ static void test_parts(struct fixture *f, gconstpointer option)
     g_assert_false(is_free(&other, 25));
     OK(lock_part(&locker, P9_LOCK_UNLOCK, 25, 26, 1));
     g_assert_true(is_free(&other, 25));
-    /* More of them than are counted. */
+    /* More locks than are counted. */
     for (uint64_t i = 0; i < BY_ONE_FID; i++)
         OK(lock_part(&locker, P9_LOCK_WRITE, 2 * i, 2 * i + 1, 1));
     for (uint64_t i = 1; i < BY_ONE_FID; i++)
@@ -289,7 +289,7 @@ static void test_parts(struct fixture *f, gconstpointer option)
     p9_client_free(other.client);
 }
 
-/* Who holds nothing any more takes no place, however it came to that. */
+/* A process without locks does not count, however it came to that. */
 static void test_many_unlock_parts(struct fixture *f, gconstpointer option)
 {
     struct locker locker = { f->client, 0 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-order-test - requests that come before others have been answered, and what
- * they must not do to those.
+ * p9-order-test - later requests must not disturb unanswered ones.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +14,7 @@
 
 /* ---- a fid that is given back behind requests ---------------------------- */
 
-enum { LARGE = 60000 }; /* not done by the connection's thread */
+enum { LARGE = 60000 }; /* not handled by the connection's thread */
 
 static size_t append(uint8_t *bytes, size_t size, size_t room,
                      struct p9_message *m, uint16_t tag)
@@ -72,8 +71,8 @@ static void test_clunk_behind(struct fixture *f, gconstpointer option)
     }
 }
 
-/* What an attribute is set to is there when it is set. (Whether the file system
- * takes so much is another matter.) */
+/* An attribute has its value when the reply is sent. (Whether the file system
+ * accepts such a size is another matter.) */
 static void test_clunk_behind_attribute(struct fixture *f, gconstpointer option)
 {
     g_autofree uint8_t *data = g_malloc0(LARGE), *bytes = g_malloc(2 * LARGE);
@@ -106,8 +105,8 @@ static void test_clunk_behind_attribute(struct fixture *f, gconstpointer option)
 /* ---- requests that the engine does not take yet ---------------------------
  */
 
-/* A step in which the first deletion waits for a decision. Returns the event.
- */
+/* Begin a step in which the first deletion waits for a decision. Returns the
+ * event. */
 static json_t *begin_held_step(struct fixture *f)
 {
     struct p9_message m = { .type = P9_TUNLINKAT, .tag = 60001 };
@@ -124,7 +123,7 @@ static json_t *begin_held_step(struct fixture *f)
     return control_client_wait_event(f->control, "event.safeguard_triggered");
 }
 
-/* The write is made all the same. */
+/* The write is made nevertheless. */
 static void test_clunk_behind_parked(struct fixture *f, gconstpointer option)
 {
     struct p9_message write = { .type = P9_TWRITE, .tag = 60002 }, reply;
@@ -153,7 +152,7 @@ static void test_clunk_behind_parked(struct fixture *f, gconstpointer option)
 
 enum { WRITES = 25, FIRST_TAG = 30000 };
 
-/* A wait, so many writes at once, and what they must not hold up. */
+/* Send a lock that waits, n writes at once, and what these must not delay. */
 static void send_writes(struct fixture *f, uint32_t fid, uint16_t n,
                         const uint8_t *data)
 {
@@ -176,8 +175,8 @@ static void send_writes(struct fixture *f, uint32_t fid, uint16_t n,
     p9_client_send_bytes(f->client, bytes, size);
 }
 
-/* With one processor for it and us, a thread that is woken runs before who woke
- * it goes on. */
+/* With one processor for both, a thread that is woken runs before the one that
+ * woke it continues. */
 static void restart_on_one_cpu(struct fixture *f, const char *option)
 {
     int cpu = sched_getcpu();
@@ -190,8 +189,8 @@ static void restart_on_one_cpu(struct fixture *f, const char *option)
     p9_restart(f, option);
 }
 
-/* Writes that wait take no room; once there is some, more is taken, though no
- * request has ended. */
+/* Waiting writes use up the window; as soon as there is space, more is read,
+ * though no request has ended. */
 static void test_room_again(struct fixture *f, gconstpointer option)
 {
     static const struct timeval patience = { .tv_sec = 20 };
@@ -228,7 +227,7 @@ int main(int argc, char **argv)
     ADD("clunk-behind", NULL, test_clunk_behind);
     ADD("clunk-behind-attribute", NULL, test_clunk_behind_attribute);
     ADD("clunk-behind-parked", NULL, test_clunk_behind_parked);
-    /* The last one: it stays on one processor. */
+    /* The last case: it stays on one processor. */
     ADD("room-again", "--thread-pool-size=1", test_room_again);
     return g_test_run();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-overlay-collect-test - which rows of the overlay are removed, and which
- * are still needed: by the share, by steps, by redo and by a recovery.
+ * p9-overlay-collect-test - which rows of the overlay are removed.
  *
- * Ids: WN-03, WN-05.
+ * Rows are kept that the share, steps, redo or a recovery need. Ids: WN-03,
+ * WN-05.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,8 +58,8 @@ static void add_idle_rows(struct fixture *f)
     ask_sql(f, sql);
 }
 
-/* Two starts with many rows. How many are left beside the newest one, which no
- * file has. */
+/* Start twice with many rows. Returns how many are left, except the newest,
+ * which no file has. */
 static int64_t collect(struct fixture *f)
 {
     int64_t before;
@@ -84,7 +84,7 @@ static void tree_is(struct fixture *f, const char *wanted)
     g_assert_cmpstr(tree, ==, wanted);
 }
 
-/* ---- who needs rows ------------------------------------------------------ */
+/* ---- rows that are needed ------------------------------------------------ */
 
 /* Four rows: 0600, 0700, a link's and 0640. */
 static void make_tree(struct fixture *f)
@@ -110,7 +110,7 @@ static void test_share(struct fixture *f, gconstpointer option)
     g_assert_cmpint(collect(f), ==, 5);
     tree_is(f, before);
     g_assert_cmphex(p9_mode(f, ""), ==, S_IFDIR | 0711);
-    /* No number is given twice. */
+    /* No number is reused. */
     p9_pause(f);
     newest = ask_sql(f, "SELECT max(id) FROM rows");
     p9_resume(f, WINDOWS);
@@ -123,7 +123,7 @@ static void test_share(struct fixture *f, gconstpointer option)
     g_assert_cmphex(p9_mode(f, "plain"), ==, S_IFREG | 0123);
 }
 
-/* Each row is one that nothing but the log refers to, in one way. */
+/* Only the log refers to each row, in one way. */
 static void make_history(struct fixture *f, char *trees[4])
 {
     p9_step_open(f, 1);
@@ -136,13 +136,13 @@ static void make_history(struct fixture *f, char *trees[4])
     OK(p9_chmod(f, "plain", 0604));
     p9_step_close(f, 2);
     trees[1] = p9_tree(f);
-    p9_step_open(f, 3); /* in what is removed */
+    p9_step_open(f, 3); /* in removed files */
     OK(p9_unlinkat(f->client, p9_fid(f, "dir/in"), "link", 0));
     OK(p9_unlinkat(f->client, p9_fid(f, "dir/in"), "deep", P9_AT_REMOVEDIR));
     OK(p9_unlinkat(f->client, P9_ROOT, "plain", 0));
     p9_step_close(f, 3);
     trees[2] = p9_tree(f);
-    p9_step_open(f, 4); /* in what is taken back */
+    p9_step_open(f, 4); /* in what is undone */
     OK(p9_create(f, "new", O_RDWR, 0612));
     OK(p9_chmod(f, "dir", 0712));
     OK(p9_symlink(f->client, P9_ROOT, "now", "a/link"));
@@ -192,7 +192,7 @@ static void test_log_copied(struct fixture *f, gconstpointer option)
     sys_remove_tree(AT_FDCWD, shm);
 }
 
-/* What is forgotten needs none any more. */
+/* Evicted steps need no rows. */
 static void test_discarded(struct fixture *f, gconstpointer option)
 {
     char *trees[4];
@@ -206,7 +206,7 @@ static void test_discarded(struct fixture *f, gconstpointer option)
         g_free(trees[i]);
 }
 
-/* Killed in a step, and many rows at the start that takes it back. */
+/* Killed in a step, with many rows at the start that rolls it back. */
 static void test_recovery(struct fixture *f, gconstpointer option)
 {
     g_autofree char *before = NULL;
@@ -233,7 +233,7 @@ static void test_recovery(struct fixture *f, gconstpointer option)
 
 /* ---- when none goes ------------------------------------------------------ */
 
-/* What was elsewhere at one start, and is back at the next. */
+/* A log that was elsewhere at one start, and is back at the next. */
 static void test_moved(struct fixture *f, gconstpointer option)
 {
     g_autofree char *there = p9_rig_path(f->rig, "dir");

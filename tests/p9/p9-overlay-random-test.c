@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-overlay-random-test - random changes under --profile=windows, in steps
- * that are kept, aborted or cut short by SIGKILL, undone and redone: the client
- * sees what it saw then.
+ * p9-overlay-random-test - random changes under --profile=windows.
  *
- * STEPBACK_OVERLAY_SEED: this one and no other. STEPBACK_OVERLAY_SEEDS: how
- * many.
+ * They are made in steps that are kept, aborted or cut short by SIGKILL, undone
+ * and redone; the client must see what it saw before.
+ *
+ * STEPBACK_OVERLAY_SEED: only this seed. STEPBACK_OVERLAY_SEEDS: how many.
  *
  * Ids: WN-05.
  */
@@ -25,7 +25,7 @@ static void tree_is(struct fixture *f, const char *wanted)
     g_assert_cmpstr(tree, ==, wanted);
 }
 
-/* What the client saw at the end of each step, and the steps that were undone.
+/* The client's view at the end of each step, and of the steps that were undone.
  */
 struct story {
     struct fixture *f;
@@ -53,7 +53,7 @@ static uint32_t pick_dir(struct story *s)
                : p9_fid(s->f, "");
 }
 
-/* May fail: then the names were not there, or in the way. */
+/* May fail: if names do not exist or are in the way. */
 static void change_at_random(struct story *s)
 {
     struct p9_client *client = s->f->client;
@@ -105,7 +105,7 @@ static void change_at_random(struct story *s)
         p9_clunk(client, fid);
 }
 
-/* How many steps there are. */
+/* Return the number of steps. */
 static size_t history_length(struct fixture *f)
 {
     json_t *answer = p9_ask(f, "history", json_pack("{s:i}", "limit", 1000));
@@ -120,7 +120,8 @@ static const char *newest(const GPtrArray *trees)
     return trees->pdata[trees->len - 1];
 }
 
-/* Some changes: as a step that is kept, aborted, or cut short by SIGKILL. */
+/* Make some changes in a step that is kept, aborted, or cut short by SIGKILL.
+ */
 static void step_at_random(struct story *s)
 {
     int end = g_rand_int_range(s->random, 0, 6);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-overlay-store-test - the database of --profile=windows: lost, spoilt,
- * full, in use, and in any place.
+ * p9-overlay-store-test - the database of --profile=windows.
  *
- * Ids: WN-03.
+ * It is lost, damaged, full, in use, or in any place. Ids: WN-03.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +27,7 @@ static void mode_is(struct fixture *f, const char *path, mode_t mode)
     g_assert_cmphex(p9_mode(f, path), ==, mode);
 }
 
-/* Other users' files have rows for that alone. */
+/* Only root needs rows for other users' files. */
 static void act_as_root(struct fixture *f)
 {
     p9_client_free(f->client);
@@ -70,8 +69,8 @@ static void run_sql(const char *path, const char *sql)
     OK(sqlite3_close(db));
 }
 
-/* Without it files have what nobody has set; with another one, too: its rows
- * are not those that the files mean. */
+/* Without the database files have their default metadata; also with a different
+ * one: files do not refer to its rows. */
 static void test_lost_store(struct fixture *f, gconstpointer option)
 {
     g_autofree char *store = store_path(f), *text = NULL;
@@ -91,7 +90,7 @@ static void test_lost_store(struct fixture *f, gconstpointer option)
     g_assert_cmpstr(text, ==, "target");
 }
 
-/* Equal metadata is one row, whichever files have it. */
+/* Equal metadata share one row, for any number of files. */
 static void test_few_rows(struct fixture *f, gconstpointer option)
 {
     g_autofree char *store = store_path(f);
@@ -112,7 +111,7 @@ static void test_few_rows(struct fixture *f, gconstpointer option)
     sqlite3_close(db);
 }
 
-/* Of two clients that want the same new rows at a time each gets its own. */
+/* Two clients that need the same new rows at the same time get correct ones. */
 static void test_two_clients(struct fixture *f, gconstpointer option)
 {
     struct p9_client *clients[] = { f->client, p9_client_connect(f->rig->socket,
@@ -147,7 +146,7 @@ static void test_two_clients(struct fixture *f, gconstpointer option)
     mode_is(f, "b", S_IFREG | ROWS);
 }
 
-/* What is in it is not what was put there. */
+/* Its content has been changed. */
 static void test_spoilt_store(struct fixture *f, gconstpointer option)
 {
     g_autofree char *store = store_path(f), *path = NULL;
@@ -168,7 +167,8 @@ static void test_spoilt_store(struct fixture *f, gconstpointer option)
     start(f, NULL);
     mode_is(f, "file", S_IFREG | 0644);
     p9_pause(f);
-    /* Its row is in the way of the same one: nothing worse than an error. */
+    /* A damaged row conflicts with the same new one: the only effect is an
+     * error. */
     run_sql(store, "UPDATE rows SET mode = 'text', uid = 1000");
     start(f, NULL);
     path = p9_rig_path(f->rig, "file");
@@ -229,8 +229,8 @@ static void limit_files(struct fixture *f, rlim_t size)
     OK(prlimit(f->rig->pid, RLIMIT_FSIZE, &limit, NULL));
 }
 
-/* It takes no more rows, as with a full disk: what needs a new one is not made,
- * nor changed. */
+/* The database accepts no more rows, as on a full disk: what needs a new one is
+ * neither made nor changed. */
 static void test_full(struct fixture *f, gconstpointer option)
 {
     g_autofree char *path = p9_rig_path(f->rig, "new");
@@ -239,7 +239,7 @@ static void test_full(struct fixture *f, gconstpointer option)
 
     act_as_root(f);
     OK(p9_create(f, "old", O_RDWR, 0600));
-    limit_files(f, 8192); /* less than the database has */
+    limit_files(f, 8192); /* less than the size of the database */
     FAILS(EIO, p9_create(f, "new", O_RDWR, 0601));
     FAILS(EIO, p9_mkdir(f->client, P9_ROOT, "new", 0701));
     FAILS(EIO, p9_symlink(f->client, P9_ROOT, "new", "target"));
@@ -259,7 +259,7 @@ static void test_full(struct fixture *f, gconstpointer option)
     g_assert_cmpstr(target, ==, "target");
 }
 
-/* How often it says so in the log. */
+/* Return how often the log file has the message. */
 static unsigned count_said(const char *log)
 {
     g_autofree char *text = NULL;
@@ -271,7 +271,7 @@ static unsigned count_said(const char *log)
     return n;
 }
 
-/* A client cannot fill the log with what fails. */
+/* A client cannot fill the log file with failures. */
 static void test_full_said(struct fixture *f, gconstpointer option)
 {
     g_autofree char *log = g_build_filename(f->rig->base, "log", NULL);

@@ -2,7 +2,7 @@
  *
  * p9-overlay-test - modes, owners and symlinks under --profile=windows.
  *
- * Ids: WN-03 (what was set stays), WN-04 (what nobody has set).
+ * Ids: WN-03 (what was set stays), WN-04 (defaults).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static struct stat host_stat(struct fixture *f, const char *name)
     return st;
 }
 
-/* Other users' files have rows for that alone. */
+/* Only root needs rows for other users' files. */
 static void act_as_root(struct fixture *f)
 {
     p9_client_free(f->client);
@@ -79,8 +79,8 @@ static void test_defaults(struct fixture *f, gconstpointer option)
     owner_is(f, "link", 1000, 1000);
 }
 
-/* What a client moves or links keeps its mode; what others move has what its
- * new name tells. */
+/* What a client moves or links keeps its mode; what another process moves has
+ * the default of its new name. */
 static void test_default_moves(struct fixture *f, gconstpointer option)
 {
     g_autofree char *old = p9_rig_path(f->rig, "c.sh");
@@ -138,15 +138,15 @@ static void test_chmod(struct fixture *f, gconstpointer option)
     check_chmod(f);
     OK(p9_chmod(f, "other", 0400));
     OK(p9_chmod(f, "other", 0644));
-    p9_kill_restart(f, WINDOWS); /* takes these back */
+    p9_kill_restart(f, WINDOWS); /* rolls these back */
     check_chmod(f);
-    /* The host's are what they were. */
+    /* The host's are unchanged. */
     g_assert_cmphex(host_stat(f, "tool").st_mode, ==, S_IFREG | 0640);
     g_assert_cmpuint(host_stat(f, "secret").st_uid, ==, getuid());
     g_assert_cmphex(host_stat(f, "dir").st_mode, ==, S_IFDIR | 0755);
 }
 
-/* A row goes where its inode goes. */
+/* A row follows its inode. */
 static void test_names(struct fixture *f, gconstpointer option)
 {
     uint32_t fid, dir;
@@ -159,17 +159,17 @@ static void test_names(struct fixture *f, gconstpointer option)
     OK(p9_renameat(f->client, P9_ROOT, "dir", P9_ROOT, "elsewhere"));
     mode_is(f, "elsewhere/moved", S_IFREG | 0700);
     mode_is(f, "elsewhere", S_IFDIR | 0750);
-    /* Two names of one. */
+    /* Two names of one inode. */
     OK(p9_link(f->client, P9_ROOT, p9_fid(f, "elsewhere/moved"), "second"));
     mode_is(f, "second", S_IFREG | 0700);
     OK(p9_chmod(f, "second", 0510));
     mode_is(f, "elsewhere/moved", S_IFREG | 0510);
-    /* One over another. */
+    /* One replaces another. */
     OK(p9_create(f, "over", O_RDWR, 0600));
     OK(p9_renameat(f->client, P9_ROOT, "over", P9_ROOT, "second"));
     mode_is(f, "second", S_IFREG | 0600);
     mode_is(f, "elsewhere/moved", S_IFREG | 0510);
-    /* Without a name, and a new one in its place. */
+    /* An open file without a name, and a new one in its place. */
     fid = p9_open_fid(f, "second", O_RDWR);
     OK(p9_unlinkat(f->client, P9_ROOT, "second", 0));
     OK(p9_stat(f->client, fid, &st));
@@ -182,8 +182,8 @@ static void test_names(struct fixture *f, gconstpointer option)
     mode_is(f, "elsewhere", S_IFDIR | 0755);
 }
 
-/* What is made has the mode that was asked for; and the owner, if that is a
- * user beside root and the one that all files belong to. */
+/* A new file has the requested mode; and the owner, if that is neither root nor
+ * the one that all files belong to. */
 static void test_made(struct fixture *f, gconstpointer option)
 {
     struct p9_client *other = p9_client_connect(f->rig->socket, 65536, 1234);
@@ -194,7 +194,7 @@ static void test_made(struct fixture *f, gconstpointer option)
     OK(p9_create(f, "b", O_RDWR | P9_OPEN_EXCL, 0755));
     OK(p9_create(f, "c.sh", O_RDWR, 0644));
     OK(p9_create(f, "d", O_RDWR, 04711));
-    OK(p9_create(f, "a", O_RDWR | P9_OPEN_TRUNC, 0777)); /* is there */
+    OK(p9_create(f, "a", O_RDWR | P9_OPEN_TRUNC, 0777)); /* exists already */
     OK(p9_mkdir(f->client, P9_ROOT, "dir", 0700));
     OK(p9_mknod(f->client, P9_ROOT, "node", S_IFREG | 0640, 0));
     mode_is(f, "a", S_IFREG | 0600);
@@ -211,7 +211,7 @@ static void test_made(struct fixture *f, gconstpointer option)
     OK(p9_lcreate(other, fid, "theirs", O_RDWR, 0600));
     owner_is(f, "theirs", 1234, 77);
     g_assert_cmpuint(host_stat(f, "theirs").st_uid, ==, getuid());
-    /* A folder's group goes on. */
+    /* A directory passes its group on. */
     OK(p9_chown(f, "dir", 5, 6));
     OK(p9_chmod(f, "dir", 02775));
     OK(p9_mkdir(f->client, p9_fid(f, "dir"), "below", 0755));
@@ -220,7 +220,7 @@ static void test_made(struct fixture *f, gconstpointer option)
     p9_client_free(other);
 }
 
-/* As a file system of Linux does. */
+/* As a Linux file system does. */
 static void test_set_ids(struct fixture *f, gconstpointer option)
 {
     struct p9_client *user = p9_client_connect(f->rig->socket, 65536, 1000);
@@ -232,7 +232,8 @@ static void test_set_ids(struct fixture *f, gconstpointer option)
     OK(p9_chmod(f, "file", 06755));
     g_assert_cmpint(p9_write(user, fid, "x", 1, 0), ==, 1);
     mode_is(f, "file", S_IFREG | 0755);
-    OK(p9_chmod(f, "file", 06745)); /* a group that may not run it: locks */
+    OK(p9_chmod(f, "file", 06745)); /* not executable by the group: mandatory
+                                     * locks */
     g_assert_cmpint(p9_write(user, fid, "x", 1, 0), ==, 1);
     mode_is(f, "file", S_IFREG | 02745);
     OK(p9_chmod(f, "file", 06755));
@@ -252,7 +253,7 @@ static void test_set_ids(struct fixture *f, gconstpointer option)
 
 /* ---- symlinks ------------------------------------------------------------ */
 
-/* The type that a listing has for a name, and its qid's. */
+/* Return the type that a listing has for a name, and its qid's. */
 static unsigned listed_type(struct fixture *f, const char *name,
                             uint8_t *ret_qid)
 {
@@ -320,7 +321,7 @@ static void test_symlink(struct fixture *f, gconstpointer option)
     link_is(f, "second", "../some/where");
 }
 
-/* What must not reach the file behind it. */
+/* Requests that must not reach the file that represents a symlink. */
 static void test_symlink_errors(struct fixture *f, gconstpointer option)
 {
     struct p9_message m = { .type = P9_TSETATTR };
@@ -341,7 +342,7 @@ static void test_symlink_errors(struct fixture *f, gconstpointer option)
     link_is(f, "link", "target");
     FAILS(EPERM,
           p9_setxattr(f->client, p9_fid(f, "link"), "user.x", "y", 1, 0));
-    /* Others have written what no target can be. */
+    /* Another process has written what cannot be a target. */
     p9_host_file(f, "bad", "text");
     OK(p9_symlink(f->client, P9_ROOT, "spoilt", "target"));
     {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-overlay-undo-test - modes, owners and symlinks under --profile=windows
- * are taken back with their step: by undo, redo, abort and recovery, wherever
- * the daemon is killed.
+ * p9-overlay-undo-test - undo of the metadata of --profile=windows.
  *
- * Ids: WN-05.
+ * Modes, owners and symlinks are rolled back with their step: by undo, redo,
+ * abort and recovery, wherever the daemon is killed. Ids: WN-05.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +32,7 @@ static void make(struct fixture *f, const char *name, uint32_t mode)
     OK(p9_create(f, name, O_RDWR | P9_OPEN_EXCL, mode));
 }
 
-/* Of everything a little, with rows and without. */
+/* A bit of everything, with rows and without. */
 static void make_tree(struct fixture *f)
 {
     p9_step_open(f, 1);
@@ -50,7 +49,7 @@ static void make_tree(struct fixture *f)
     p9_step_close(f, 1);
 }
 
-/* Change everything. Stops after so many changes. */
+/* Change everything. Stops after this number of changes. */
 static void change_tree(struct fixture *f, int changes)
 {
     uint32_t dir = p9_fid(f, "dir");
@@ -125,8 +124,8 @@ static void test_rollback(struct fixture *f, gconstpointer option)
     check_rollback(f);
 }
 
-/* With the log on another file system what was removed is made anew, with
- * other numbers. */
+/* With the log on another file system removed files are made anew, with other
+ * numbers. */
 static void test_rollback_copied(struct fixture *f, gconstpointer option)
 {
     g_autofree char *shm = g_strdup("/dev/shm/stepback-9p-XXXXXX");
@@ -154,8 +153,7 @@ static void test_abort(struct fixture *f, gconstpointer option)
     tree_is(f, before);
 }
 
-/* A step of which nothing is left on the host but the reference: it is in the
- * history. */
+/* A step that changes only the reference on the host is kept in the history. */
 static void test_chmod_alone(struct fixture *f, gconstpointer option)
 {
     p9_host_file(f, "file", "text");
@@ -172,13 +170,13 @@ static void test_chmod_alone(struct fixture *f, gconstpointer option)
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0644);
     p9_redo(f, 2);
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0600);
-    /* Without a step: an ambient one. */
+    /* Outside a step: an ambient one. */
     OK(p9_chmod(f, "file", 0111));
     p9_undo(f, 1);
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0600);
 }
 
-/* By who has the log, and knows of no overlay (the command line). */
+/* By a process that has the log and knows no overlay (the command line). */
 static void test_without_daemon(struct fixture *f, gconstpointer option)
 {
     struct ic_options options = { .share = f->rig->share,
@@ -240,7 +238,7 @@ static void try_send(struct p9_client *client, const struct p9_message *m)
     send(client->fd, client->out, (size_t)size, MSG_NOSIGNAL);
 }
 
-/* Requests without waiting for their answers: create, chmod and chown, and
+/* Requests without waiting for their replies: create, chmod and chown, and
  * links. */
 static void pour(struct p9_client *client)
 {
@@ -300,7 +298,7 @@ static void test_killed_anywhere(struct fixture *f, gconstpointer option)
     }
 }
 
-/* In a rollback: it is finished, or the step is still there. */
+/* In a rollback: it is completed, or the step is still there. */
 static void test_killed_rollback(struct fixture *f, gconstpointer option)
 {
     g_autofree char *before = NULL, *after = NULL;
@@ -400,8 +398,8 @@ static void receive(struct p9_client *client, unsigned count, bool all_well)
     }
 }
 
-/* A decision is pending, from some moment within the creations on: each goes on
- * from where it was, when that is made; or, denied, none of it stays. */
+/* A decision is pending, from some moment within the creations on: when it is
+ * made, each continues from where it was; or, when denied, none of it stays. */
 static void check_parked(struct fixture *f, int id, const char *action)
 {
     bool allow = strcmp(action, "allow") == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-parked-test - requests that the undo engine holds, and its word.
+ * p9-parked-test - requests that the undo engine holds, and their release.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ static json_t *request(struct fixture *f, const char *type, json_t *payload)
     return answer;
 }
 
-/* A step in which the second deletion is held. */
+/* Begin a step in which the second deletion is held. */
 static void begin_guarded_step(struct fixture *f)
 {
     for (int i = 0; i < 6; i++) {
@@ -57,7 +57,7 @@ static void decide(struct fixture *f, const char *action)
     json_decref(event);
 }
 
-/* Changes wait, reading goes on; then they are made. */
+/* Changes wait, reads go on; then the changes are made. */
 static void test_parked_allowed(struct fixture *f, gconstpointer data)
 {
     struct p9_message reply;
@@ -77,7 +77,7 @@ static void test_parked_allowed(struct fixture *f, gconstpointer data)
     g_assert_cmpint(p9_walk(f->client, P9_ROOT, "file2", &fid), ==, -ENOENT);
 }
 
-/* Denied: they fail, and the step is taken back. */
+/* After a denial they fail, and the step is rolled back. */
 static void test_parked_denied(struct fixture *f, gconstpointer data)
 {
     uint32_t fid;
@@ -92,7 +92,7 @@ static void test_parked_denied(struct fixture *f, gconstpointer data)
     OK(p9_walk(f->client, P9_ROOT, "file2", &fid));
 }
 
-/* Who waits for a lock meanwhile has nothing to do with it. */
+/* A request that waits for a lock meanwhile is not affected. */
 static void test_denied_beside_lock(struct fixture *f, gconstpointer data)
 {
     uint32_t fid = p9_flow_new_file(f->client, "locked");
@@ -116,7 +116,7 @@ static void test_denied_beside_lock(struct fixture *f, gconstpointer data)
     g_assert_cmpuint(reply.status, ==, P9_LOCK_SUCCESS);
 }
 
-/* A change that waits and is flushed is not made. */
+/* A waiting change that is flushed is not made. */
 static void test_parked_flushed(struct fixture *f, gconstpointer data)
 {
     struct p9_message reply;
@@ -133,7 +133,7 @@ static void test_parked_flushed(struct fixture *f, gconstpointer data)
     OK(p9_walk(f->client, P9_ROOT, "file2", &fid));
 }
 
-/* So is one whose client begins a new session, or hangs up. */
+/* Nor is one whose client begins a new session, or hangs up. */
 static void test_parked_forgotten(struct fixture *f, gconstpointer data)
 {
     struct p9_message reply;
@@ -156,7 +156,7 @@ static void test_parked_forgotten(struct fixture *f, gconstpointer data)
     p9_flow_expect(f->client, P9_RGETATTR, 1, &reply);
 }
 
-/* A large write that waits keeps its bytes. */
+/* A large write that waits keeps its data. */
 static void test_parked_write(struct fixture *f, gconstpointer data)
 {
     g_autofree uint8_t *bytes = g_malloc(BIG), *back = g_malloc(BIG);

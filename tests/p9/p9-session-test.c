@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-session-test - how a client meets the real daemon: versions, attaching,
- * walking, whose rights it has, and the sockets that are listened on.
+ * p9-session-test - a client's session with the real daemon.
+ *
+ * Versions, attaching, walking, the user whose rights apply, and the sockets
+ * that the daemon listens on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +35,7 @@ static void test_version(struct fixture *f, gconstpointer option)
     OK(p9_attach(f->client, P9_ROOT, "", 0));
 }
 
-/* A new session knows nothing of the old one's fids. */
+/* A new session has none of the old one's fids. */
 static void test_version_again(struct fixture *f, gconstpointer option)
 {
     struct stat st;
@@ -44,7 +46,7 @@ static void test_version_again(struct fixture *f, gconstpointer option)
     OK(p9_attach(f->client, P9_ROOT, "", 0));
 }
 
-/* A folder that was moved out of what was attached has nothing above it. */
+/* A directory that was moved out of what was attached has no parent. */
 static void test_moved_out(struct fixture *f, gconstpointer option)
 {
     uint32_t inside, up;
@@ -77,7 +79,7 @@ static void test_attach(struct fixture *f, gconstpointer option)
     OK(p9_stat(f->client, 100, &inner));
     OK(p9_walk(f->client, 100, "../..", &fid));
     OK(p9_stat(f->client, fid, &up));
-    g_assert_cmpuint(up.st_ino, ==, inner.st_ino); /* held there */
+    g_assert_cmpuint(up.st_ino, ==, inner.st_ino); /* stays there */
     FAILS(EINVAL, p9_attach(f->client, 101, "a/../..", 0));
     FAILS(ENOENT, p9_attach(f->client, 101, "none", 0));
     FAILS(ENOTDIR, p9_attach(f->client, 101, "file", 0));
@@ -120,7 +122,7 @@ static void test_walk(struct fixture *f, gconstpointer option)
     m.walk.names[2] = p9_string("none");
     OK(p9_client_call(f->client, &m, &reply));
     g_assert_cmpuint(reply.rwalk.n, ==, 2);
-    FAILS(EBADF, p9_clunk(f->client, 900)); /* not made */
+    FAILS(EBADF, p9_clunk(f->client, 900)); /* was not made */
     m.walk.names[0] = p9_string("none");
     FAILS(ENOENT, p9_client_call(f->client, &m, NULL));
     m.walk.n = 1;
@@ -135,7 +137,7 @@ static void test_walk(struct fixture *f, gconstpointer option)
     FAILS(EBADF, p9_client_call(f->client, &m, NULL));
     m.walk.fid = 901;
     FAILS(EBADF, p9_client_call(f->client, &m, NULL));
-    /* A fid in its own place. */
+    /* A walk that replaces its own fid. */
     m.walk.fid = m.walk.newfid = fid;
     m.walk.names[0] = p9_string("c");
     OK(p9_client_call(f->client, &m, &reply));
@@ -143,7 +145,7 @@ static void test_walk(struct fixture *f, gconstpointer option)
     g_assert_cmpuint(st.st_ino, ==, reply.rwalk.qids[0].path);
 }
 
-/* Symlinks are the client's to follow. */
+/* The client follows symlinks, the server does not. */
 static void test_walk_symlink(struct fixture *f, gconstpointer option)
 {
     g_autofree char *link = p9_rig_path(f->rig, "out");
@@ -194,7 +196,7 @@ static void test_owner(struct fixture *f, gconstpointer option)
     OK(p9_stat(f->client, p9_fid(f, "dir"), &st));
     g_assert_cmpuint(st.st_uid, ==, 1234);
     g_assert_cmpuint(st.st_gid, ==, 4321);
-    /* Writing as somebody without rights takes suid bits away. */
+    /* A write by a user without privileges clears suid bits. */
     OK(p9_mknod(f->client, 50, "suid", S_IFREG | 04755, 0));
     OK(p9_stat(f->client, p9_fid(f, "suid"), &st));
     g_assert_cmphex(st.st_mode, ==, S_IFREG | 04755);
@@ -240,7 +242,7 @@ static int run_daemon(const char *const *arguments)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Nothing but loopback addresses. */
+/* Only loopback addresses. */
 static void test_listen_refused(void)
 {
     static const char *const bad[] = {
@@ -283,7 +285,7 @@ static void test_connected_fd(void)
     OK(p9_attach(&client, P9_ROOT, "", 0));
     OK(p9_mkdir(&client, P9_ROOT, "dir", 0755));
     close(fds[0]);
-    /* It ends with its only client. */
+    /* It exits with its only client. */
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     g_assert_true(WIFEXITED(status));
     g_assert_cmpint(WEXITSTATUS(status), ==, 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-windows-test - names under --profile=windows: which there may be, and
- * those that differ in case alone.
+ * p9-windows-test - names under --profile=windows.
  *
  * Ids: WN-01 (case collisions), WN-02 (reserved names).
  */
@@ -92,7 +91,7 @@ static void test_folding(void)
         { "\u0130", "i", false },              /* I with a dot */
         { "\u017f", "S", false },              /* long s */
         { "\U00010428", "\U00010400", false }, /* beyond the basic plane */
-        { "e\u0301", "\u00e9", false },        /* nothing is composed */
+        { "e\u0301", "\u00e9", false },        /* there is no normalization */
         { "a\xff", "A\xff", true },
         { "a\xff", "a\xfe", false },
     };
@@ -105,7 +104,7 @@ static void test_folding(void)
     }
 }
 
-/* Each way of making a name, and each name. */
+/* Each operation that makes a name, with each name. */
 static void test_reserved(struct fixture *f, gconstpointer option)
 {
     uint32_t file, dir = p9_fid(f, "");
@@ -131,8 +130,8 @@ static void test_reserved(struct fixture *f, gconstpointer option)
         OK(make(f, allowed[i]));
 }
 
-/* On a Linux host others can make such names. They can be read, moved away and
- * removed. */
+/* On a Linux host other processes can make such names. They can be read,
+ * renamed and removed. */
 static void test_reserved_outside(struct fixture *f, gconstpointer option)
 {
     char text[4];
@@ -175,10 +174,10 @@ static void test_collision(struct fixture *f, gconstpointer option)
     FAILS(EEXIST, p9_link(f->client, P9_ROOT, other, "foo"));
     FAILS(EEXIST, p9_rename(f->client, other, P9_ROOT, "foo"));
     FAILS(EEXIST, p9_renameat(f->client, P9_ROOT, "bar", P9_ROOT, "foo"));
-    /* It is found by its exact name alone. */
+    /* Only the exact name finds it. */
     FAILS(ENOENT, p9_walk(f->client, P9_ROOT, "foo", &other));
     OK(p9_stat(f->client, p9_fid(f, "Foo"), &st));
-    /* The very same name is no collision. */
+    /* The very same name is not a collision. */
     OK(p9_lcreate(f->client, fid, "Foo", O_RDWR, 0644));
     OK(p9_renameat(f->client, P9_ROOT, "bar", P9_ROOT, "Foo"));
     OK(p9_unlinkat(f->client, P9_ROOT, "Foo", 0));
@@ -194,7 +193,7 @@ static void test_own_case(struct fixture *f, gconstpointer option)
     OK(p9_renameat(f->client, P9_ROOT, "readme", P9_ROOT, "README"));
     OK(p9_renameat(f->client, P9_ROOT, "Dir", P9_ROOT, "dIR"));
     FAILS(EEXIST, make(f, "ReadMe"));
-    /* In another folder it is another name. */
+    /* In another directory it does not collide. */
     fid = p9_fid(f, "dIR");
     OK(p9_renameat(f->client, P9_ROOT, "README", fid, "Readme"));
     OK(make(f, "ReadMe"));
@@ -210,7 +209,8 @@ static void test_unicode_case(struct fixture *f, gconstpointer option)
     OK(make(f, "strasse"));
 }
 
-/* The index follows what others do, in folders that it has read. */
+/* The index follows changes by other processes, in directories that it has
+ * read. */
 static void test_outside(struct fixture *f, gconstpointer option)
 {
     g_autofree char *dir = NULL;
@@ -223,15 +223,15 @@ static void test_outside(struct fixture *f, gconstpointer option)
     FAILS(EEXIST, make(f, "bar"));
     remove_host(f, "Bar");
     OK(make(f, "bar"));
-    /* Both are there, by somebody else's doing: each can be worked with, and
-     * there is no third. */
+    /* Another process has made both: each can be used, and no third can be
+     * made. */
     p9_host_file(f, "BAR", "text");
     FAILS(EEXIST, make(f, "Bar"));
     remove_host(f, "BAR");
     FAILS(EEXIST, make(f, "Bar"));
     OK(p9_unlinkat(f->client, P9_ROOT, "bar", 0));
     OK(make(f, "Bar"));
-    /* A folder that is gone and made anew. */
+    /* A directory that is removed and made anew. */
     p9_step_open(f, 1);
     OK(p9_mkdir(f->client, P9_ROOT, "dir", 0755));
     OK(p9_mkdir(f->client, p9_fid(f, "dir"), "Sub", 0755));
@@ -244,7 +244,7 @@ static void test_outside(struct fixture *f, gconstpointer option)
     FAILS(EEXIST, p9_mkdir(f->client, p9_fid(f, "dir"), "sub", 0755));
 }
 
-/* More events than the queue has room for: all is read again. */
+/* More events than the queue holds: everything is read again. */
 static void test_overflow(struct fixture *f, gconstpointer option)
 {
     g_autofree char *limit = NULL;
@@ -286,7 +286,7 @@ static void test_undone(struct fixture *f, gconstpointer option)
     OK(make(f, "Foo"));
 }
 
-/* That the server has used. */
+/* CPU time of the server. */
 static double cpu_seconds(const struct fixture *f)
 {
     struct timespec now;
@@ -297,7 +297,7 @@ static double cpu_seconds(const struct fixture *f)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* What the creation of so many costs. */
+/* Return the cost of creating so many. */
 static double create_block(struct fixture *f, uint32_t dir, int first)
 {
     double start = cpu_seconds(f);
@@ -313,8 +313,8 @@ static double create_block(struct fixture *f, uint32_t dir, int first)
     return cpu_seconds(f) - start;
 }
 
-/* A folder of 10,000, one by one: what one more costs does not grow with it.
- * The cheapest of several blocks is what no other load has touched. */
+/* A directory of 10,000, created one by one: the cost of one more does not grow
+ * with it. The cheapest of several blocks is free of other load. */
 static void test_many(struct fixture *f, gconstpointer option)
 {
     double early = G_MAXDOUBLE, late = G_MAXDOUBLE;
@@ -338,7 +338,7 @@ static void test_many(struct fixture *f, gconstpointer option)
     FAILS(EEXIST, p9_mkdir(f->client, dir, "file-0.c", 0755));
 }
 
-/* Two clients at a time: of names that are one, one is made. */
+/* Two clients at a time: of names that collide, one is made. */
 static void test_races(struct fixture *f, gconstpointer option)
 {
     struct p9_client *other = p9_client_connect(f->rig->socket, 65536, 0);
@@ -401,8 +401,8 @@ static void test_options(void)
     g_autofree char *made_in_log = g_build_filename(rig->undo_dir, "x", NULL);
     const char *const cases[][8] = {
         { p9_daemon_path(), share, socket, "--profile=dos" },
-        { p9_daemon_path(), share, socket, WINDOWS }, /* where to? */
-        { p9_daemon_path(), share, socket, inside },  /* posix keeps nothing */
+        { p9_daemon_path(), share, socket, WINDOWS }, /* without a place */
+        { p9_daemon_path(), share, socket, inside },  /* posix stores nothing */
         { p9_daemon_path(), share, socket, WINDOWS, inside },
         { p9_daemon_path(), share, socket, WINDOWS, inside, "--sandbox=none" },
         { p9_daemon_path(), share, socket, WINDOWS, log, in_log },

@@ -15,7 +15,7 @@ enum { ROOM = 4096, ROUNDS = 2000 };
 /* Known bytes, laid out by hand from the field lists in wire.h. */
 static const struct fixture {
     const char *what;
-    const char *hex; /* without the size, which is in front of it */
+    const char *hex; /* without the size in front of it */
 } fixtures[] = {
     { "Tversion 8192 9P2000.L", "64ffff 00200000 0800 395032303030 2e4c" },
     { "Rversion 65536 unknown", "65ffff 00000100 0700 756e6b6e6f776e" },
@@ -82,7 +82,7 @@ static void assert_round_trip(const uint8_t *bytes, size_t size)
     g_assert_cmpmem(bytes, size, again, size);
 }
 
-/* P9-02: known bytes are read and written as they are. */
+/* P9-02: known bytes are decoded and encoded unchanged. */
 static void test_fixtures(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(fixtures); i++) {
@@ -94,7 +94,7 @@ static void test_fixtures(void)
     }
 }
 
-/* And mean what they say. */
+/* And their fields have the right values. */
 static void test_fixture_fields(void)
 {
     struct p9_message m;
@@ -122,8 +122,8 @@ static void test_fixture_fields(void)
 
 /* ---- every type, with random fields -------------------------------------- */
 
-/* A message of that type with a body of these bytes, if there is one: the body
- * grows until the decoder takes it. Short counts are made likely. */
+/* Make a message of that type with a body of these bytes, if possible: the body
+ * grows until the decoder accepts it. Short counts are made likely. */
 static size_t random_message(GRand *rand, uint8_t type, uint8_t bytes[ROOM])
 {
     struct p9_message m;
@@ -142,7 +142,7 @@ static size_t random_message(GRand *rand, uint8_t type, uint8_t bytes[ROOM])
     return 0;
 }
 
-/* P9-01: for each type, bytes to fields to bytes is the same. */
+/* P9-01: for each type, decoding and encoding returns the same bytes. */
 static void test_round_trip(void)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(9);
@@ -161,7 +161,7 @@ static void test_round_trip(void)
             if (size == 0)
                 continue;
             found++;
-            /* Where the optional field is left out it is 0 and written. */
+            /* An optional field that is left out is 0, and written. */
             if (type != P9_TFSYNC || size > P9_HEADER_SIZE + 4)
                 assert_round_trip(bytes, size);
         }
@@ -173,8 +173,8 @@ static void test_round_trip(void)
 
 /* ---- what is no message -------------------------------------------------- */
 
-/* P9-03: cut anywhere, or with a byte too many, it is refused; so is a list
- * that is too long. */
+/* P9-03: a message that is cut anywhere, or has a byte too many, is refused; so
+ * is a list that is too long. */
 static void test_malformed(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(fixtures); i++) {
@@ -229,7 +229,7 @@ static void test_unknown_type(void)
     }
 }
 
-/* Nothing is written beyond the room. */
+/* Nothing is written beyond the buffer. */
 static void test_encode_room(void)
 {
     struct p9_message m = { .type = P9_RREADLINK };

@@ -25,21 +25,21 @@ void p9_fixture_tear_down(struct fixture *f, gconstpointer option);
     g_test_add("/" suite "/" name, struct fixture, option, p9_fixture_set_up,  \
                function, p9_fixture_tear_down)
 
-/* SIGTERM, and nobody is connected. */
+/* SIGTERM, and no client is connected. */
 void p9_pause(struct fixture *f);
 
-/* The client's connection and that to the engine are new after these. */
+/* Both the client's connection and that to the engine are new after these. */
 void p9_resume(struct fixture *f, const char *option);
 void p9_restart(struct fixture *f, const char *option);
 void p9_kill_restart(struct fixture *f, const char *option);
 
-/* Ask the engine; it must do it. The answer is new. */
+/* Send a request to the engine; it must succeed. The reply is new. */
 json_t *p9_ask(struct fixture *f, const char *type,
                json_t *payload /* taken */);
 void p9_control(struct fixture *f, const char *type,
                 json_t *payload /* taken */);
 
-/* Steps; closed at once. And the newest taken back, or brought again. */
+/* Steps, of which the last is closed at once. Undo and redo the newest. */
 void p9_step_open(struct fixture *f, int id);
 void p9_step_close(struct fixture *f, int id);
 void p9_undo(struct fixture *f, int steps);
@@ -54,7 +54,7 @@ int p9_chmod(struct fixture *f, const char *path, uint32_t mode);
 int p9_chown(struct fixture *f, const char *path, uint32_t uid, uint32_t gid);
 mode_t p9_mode(struct fixture *f, const char *path);
 
-/* As the client sees all that is there: a line each, sorted; new. */
+/* Return the client's view of all files: a line each, sorted; new. */
 char *p9_tree(struct fixture *f);
 
 /* New fids: of a path, of an open file, of a new file. */

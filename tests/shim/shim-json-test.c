@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shim-json-test - the shim's JSON and UTF-8 parts, by themselves.
+ * shim-json-test - the shim's JSON and UTF-8 code, without the shim.
  *
- * Every input lies in an allocation of exactly its size, so that a read or
- * write beyond it is an error under the sanitizers and valgrind.
+ * Every input is in an allocation of exactly its size, so sanitizers and
+ * valgrind find an access beyond it.
  */
 #include <glib.h>
 #include <string.h>
@@ -273,7 +273,7 @@ static void test_long_string(void)
     g_assert_true(utf8_is_valid(value->text, value->len));
 }
 
-/* Random changes to a good line: any verdict will do, but no crash. */
+/* Random changes to a valid line: any result is accepted, but no crash. */
 static void test_random_damage(void)
 {
     static const char whole[] =
@@ -300,7 +300,8 @@ static void test_writer(void)
     char buf[sizeof(want)];
     struct json_writer writer;
 
-    /* Every size that is too small is noticed; the right one is not. */
+    /* Every size that is too small is detected; the right one is not refused.
+     */
     for (size_t size = 0; size < sizeof(buf); size++) {
         json_writer_begin(&writer, buf, size);
         json_writer_add_string(&writer, "t", "a\"b\\c\n\t\x01\x7f\xe2\x82\xac");
@@ -338,7 +339,7 @@ static void test_base64(void)
     }
 }
 
-/* Against GLib's verdict, on strings made of the bytes that matter. */
+/* Compared with GLib, on strings of the significant bytes. */
 static void test_utf8(void)
 {
     static const guint8 bytes[] = {
@@ -358,7 +359,7 @@ static void test_utf8(void)
     }
 }
 
-/* Cut a text anywhere: what is left without the tail is valid, and the tail
+/* Cut a text anywhere: without the incomplete tail it is valid, and the tail
  * and the rest make the text again. */
 static void test_cut_tail(void)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shim-processes-test - what the shim does to a command's processes: cancel
- * reaches all of them, and the end waits for none that is in the background.
+ * shim-processes-test - the processes of a command.
+ *
+ * Cancel reaches all of them, and the command's end does not wait for those in
+ * the background.
  */
 #include <glib.h>
 #include <jansson.h>
@@ -34,7 +36,7 @@ static void make_file(struct shim_client *shim, const char *name)
     g_assert_true(g_file_set_contents(path, "", 0, NULL));
 }
 
-/* The pid that a command wrote to a file. */
+/* Return the pid that a command wrote to a file. */
 static pid_t read_pid(struct shim_client *shim, const char *name)
 {
     g_autofree char *path = g_build_filename(shim->folder, name, NULL);
@@ -53,8 +55,8 @@ static gboolean is_alive(pid_t pid)
            !strstr(text, ") Z ");
 }
 
-/* Cancel reaches what left the session, forked twice, ignores SIGTERM, or is
- * stopped; and step_completed comes only when all are gone. */
+/* Cancel reaches processes that left the session, forked twice, ignore SIGTERM,
+ * or are stopped; step_completed comes only when all are gone. */
 static void test_cancel_tree(struct shim_client *shim, gconstpointer data)
 {
     static const char command[] =
@@ -91,7 +93,7 @@ static void test_cancel_tree(struct shim_client *shim, gconstpointer data)
     shim_outcome_clear(&outcome);
 }
 
-/* A fork bomb's generation cannot outrun it. */
+/* A fork bomb cannot outrun cancel. */
 static void test_cancel_forks(struct shim_client *shim, gconstpointer data)
 {
     struct shim_outcome outcome;
@@ -113,8 +115,8 @@ static void test_cancel_forks(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 2, "echo ok", "ok\n", "", 0);
 }
 
-/* A background process does not hold up the end, lives on although nobody
- * wants its output, and is not the next command's to be cancelled. */
+/* A background process does not delay the end, survives although its output has
+ * no reader, and is not cancelled with the next command. */
 static void test_background(struct shim_client *shim, gconstpointer data)
 {
     struct shim_outcome outcome;
@@ -148,8 +150,8 @@ static void test_background(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 3, "echo three", "three\n", "", 0);
 }
 
-/* All that was written before the end arrives, though the reader was slow and
- * a background process keeps the pipe. */
+/* All output before the end arrives, though the reader was slow and a
+ * background process keeps the pipe open. */
 static void test_drain(struct shim_client *shim, gconstpointer data)
 {
     shim_expect_hello(shim);
@@ -187,7 +189,7 @@ static void test_zombies(struct shim_client *shim, gconstpointer data)
     g_assert_cmpint(count_zombies(shim->pid), ==, 0);
 }
 
-/* The host goes away: the command ends too. */
+/* When the host hangs up, the command ends too. */
 static void test_hang_up(struct shim_client *shim, gconstpointer data)
 {
     pid_t pid;
@@ -203,7 +205,7 @@ static void test_hang_up(struct shim_client *shim, gconstpointer data)
     g_assert_false(is_alive(pid));
 }
 
-/* The same, cancelled while nobody reads. */
+/* The same, cancelled while the host does not read. */
 static void test_cancel_flood(struct shim_client *shim, gconstpointer data)
 {
     struct shim_outcome outcome;
@@ -220,7 +222,7 @@ static void test_cancel_flood(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 2, "echo ok", "ok\n", "", 0);
 }
 
-/* The shim has filled all there is between it and us. */
+/* Wait until the shim has filled all buffers between it and the test. */
 static void wait_for_jam(struct shim_client *shim)
 {
     int waiting = 0, before, still = 0;
@@ -234,8 +236,8 @@ static void wait_for_jam(struct shim_client *shim)
     g_assert_cmpint(still, ==, 30);
 }
 
-/* Cancelled when its first process has ended and its end is not told yet: no
- * error, and what runs in the background ends as well. */
+/* Cancelled when its first process has ended and its end is not reported yet:
+ * no error, and the background processes end as well. */
 static void test_cancel_late(struct shim_client *shim, gconstpointer data)
 {
     struct shim_outcome outcome;
@@ -263,7 +265,7 @@ static void test_cancel_late(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 2, "echo ok", "ok\n", "", 0);
 }
 
-/* The host had not read yet that the command is over. */
+/* The host had not read yet that the command had ended. */
 static void test_cancel_after(struct shim_client *shim, gconstpointer data)
 {
     shim_expect_hello(shim);

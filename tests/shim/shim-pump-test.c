@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shim-pump-test - the shim's 9P pump, with a socket in place of the port and
- * the test in place of the kernel's client.
+ * shim-pump-test - the shim's 9P pump.
+ *
+ * A socket replaces the port, and the test the kernel's client.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ struct rig {
     pid_t pid;
     int host;   /* the port's other end */
     int writer; /* the client writes requests here */
-    int reader; /* and reads answers here */
+    int reader; /* and reads replies here */
 };
 
 static void pair(int ends[2], int flags)
@@ -82,7 +83,7 @@ static void stop(struct rig *rig, gconstpointer data)
         wait_for_end(rig);
 }
 
-/* Write all, as slowly as it is taken. */
+/* Write everything, as slowly as the reader takes it. */
 static void put(int fd, const void *data, size_t len)
 {
     const char *at = data;
@@ -124,7 +125,8 @@ static bool is_quiet(int fd)
     return poll(&p, 1, 100) == 0;
 }
 
-/* A message of this size, with bytes that tell its parts apart. Free it. */
+/* Make a message of this size with distinguishable bytes. The caller frees it.
+ */
 static unsigned char *make_message(uint32_t size, unsigned seed)
 {
     unsigned char *message = g_malloc(MAX(size, (uint32_t)HEADER));
@@ -158,7 +160,7 @@ static void test_requests(struct rig *rig, gconstpointer data)
     }
 }
 
-/* A host that does not read holds requests up, and no answers. */
+/* A host that does not read delays requests, but no replies. */
 static void test_slow_host(struct rig *rig, gconstpointer data)
 {
     g_autofree unsigned char *big = make_message(PUMP_MSIZE, 1);
@@ -177,7 +179,7 @@ static void test_slow_host(struct rig *rig, gconstpointer data)
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* Whatever the pieces are, the client gets whole messages. */
+/* However the data is split, the client gets whole messages. */
 static void test_boundaries(struct rig *rig, gconstpointer data)
 {
     g_autofree unsigned char *first = make_message(5000, 1);
@@ -190,7 +192,7 @@ static void test_boundaries(struct rig *rig, gconstpointer data)
         put(rig->host, first + cut, 5000 - cut);
         expect(rig->reader, first, 5000);
     }
-    /* Two and a half at once: two arrive. */
+    /* Two and a half messages at once: two arrive. */
     put(rig->host, first, 5000);
     put(rig->host, second, HEADER);
     put(rig->host, third, 150);
@@ -237,7 +239,7 @@ static void test_slow_client(struct rig *rig, gconstpointer data)
         expect(rig->reader, message, PUMP_MSIZE);
 }
 
-/* Half an answer is never given to the client, not even at the end. */
+/* The client never gets half a reply, not even at the end. */
 static void test_torn(struct rig *rig, gconstpointer data)
 {
     g_autofree unsigned char *message = make_message(4000, 1);
@@ -279,7 +281,7 @@ static void test_unmount(struct rig *rig, gconstpointer data)
 {
     g_autofree unsigned char *last = make_message(11, 1);
 
-    /* What the client still had to say is carried. */
+    /* The client's last data is transferred. */
     put(rig->writer, last, 11);
     close_end(&rig->writer);
     expect(rig->host, last, 11);
@@ -287,7 +289,7 @@ static void test_unmount(struct rig *rig, gconstpointer data)
     g_assert_cmpint(wait_for_end(rig), ==, PUMP_UNMOUNTED);
 }
 
-/* The client must not wait for a pump that is no more. */
+/* The client must not wait for a pump that was killed. */
 static void test_killed(struct rig *rig, gconstpointer data)
 {
     char byte;
@@ -301,7 +303,7 @@ static void test_killed(struct rig *rig, gconstpointer data)
     g_assert_cmpint(errno, ==, EPIPE);
 }
 
-/* When the machine ends, what is under way is finished. */
+/* When the machine shuts down, transfers in progress are completed. */
 static void test_term(struct rig *rig, gconstpointer data)
 {
     g_autofree unsigned char *message = make_message(500, 1);
@@ -322,7 +324,7 @@ struct greeting {
     unsigned char answer[VERSION_SIZE];
 };
 
-/* The pump greets; the answer to it is made, and not sent. */
+/* The pump greets; its reply is made, but not sent. */
 static void greet(struct greeting *greeting, int timeout_ms)
 {
     int port[2];
@@ -366,7 +368,8 @@ static void test_greet(void)
     put(greeting.host, greeting.answer, VERSION_SIZE);
     g_assert_cmpint(greeted(&greeting), ==, 0);
 
-    /* Torn answers, half of one like it, and one to somebody else's: gone. */
+    /* Torn replies, half of one like it, and one to another process: discarded.
+     */
     greet(&greeting, TIMEOUT_MS);
     put(greeting.host, stale + 3, 70000 - 3);
     put(greeting.host, greeting.answer, VERSION_SIZE / 2);
@@ -394,7 +397,7 @@ static void test_greet_in_vain(void)
     greeting.host = -1;
     g_assert_cmpint(greeted(&greeting), ==, EPIPE);
 
-    /* Nobody has asked for what would follow. */
+    /* There is no request for what would follow. */
     greet(&greeting, TIMEOUT_MS);
     memcpy(more, greeting.answer, VERSION_SIZE);
     put(greeting.host, more, sizeof(more));

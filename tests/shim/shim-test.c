@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shim-test - the shim's program and its messages, without a virtual machine.
+ * shim-test - the shim and its messages, without a virtual machine.
  */
 #include <errno.h>
 #include <glib.h>
@@ -25,7 +25,7 @@ static void test_hello(struct shim_client *shim, gconstpointer data)
     noted = shim_expect(shim, WIRE_ROLLBACK_NOTED);
     g_assert_cmpint(shim_number(noted, "step_id"), ==, 7);
     json_decref(noted);
-    /* No newline is needed at once, and several lines may come together. */
+    /* A line may arrive in pieces, and several lines at once. */
     shim_send_text(shim, "{\"type\":\"hel");
     g_usleep(50000);
     shim_send_text(shim, "lo\"}\n{\"type\":\"hello\"}\n{\"type\":\"hello\"}\n");
@@ -61,7 +61,7 @@ static void test_exit_codes(struct shim_client *shim, gconstpointer data)
     outcome = shim_run(shim, 3, "touch x; ./x");
     g_assert_cmpint(outcome.exit_code, ==, 126);
     shim_outcome_clear(&outcome);
-    /* Signals are as at a login: not blocked, not ignored. */
+    /* Signals are as at a login: neither blocked nor ignored. */
     outcome = shim_run(shim, 4, "kill -PIPE $$; echo lives");
     g_assert_cmpint(outcome.signal, ==, SIGPIPE);
     shim_outcome_clear(&outcome);
@@ -88,9 +88,9 @@ static void test_environment(struct shim_client *shim, gconstpointer data)
     g_assert_true(g_str_has_prefix(outcome.out->str, "x y\nz||/root|root|C\n"));
     g_assert_cmpint(outcome.exit_code, ==, 0);
     shim_outcome_clear(&outcome);
-    /* Nothing of one command's environment is left in the next. */
+    /* The next command inherits nothing of a command's environment. */
     shim_check_run(shim, 2, "echo \"$A\"", "\n", "", 0);
-    /* No fd of the shim's own is there. */
+    /* The shim's own fds are not inherited. */
     shim_check_run(shim, 3, "ls /proc/self/fd | wc -l", "4\n", "", 0);
 }
 
@@ -257,7 +257,7 @@ static void test_oversize_line(struct shim_client *shim, gconstpointer data)
     shim_expect_hello(shim);
 }
 
-/* Longer than the kernel takes as an argument. */
+/* Longer than an argument may be for the kernel. */
 static void test_long_command(struct shim_client *shim, gconstpointer data)
 {
     g_autoptr(GString) command = g_string_new("cat <<'END' | wc -c\n");
@@ -276,7 +276,8 @@ static void test_long_command(struct shim_client *shim, gconstpointer data)
     shim_outcome_clear(&outcome);
 }
 
-/* Output that is not text, and text whose characters are cut by chunks. */
+/* Output that is not text, and text whose characters are split between chunks.
+ */
 static void test_bytes(struct shim_client *shim, gconstpointer data)
 {
     struct shim_outcome outcome;
@@ -294,7 +295,7 @@ static void test_bytes(struct shim_client *shim, gconstpointer data)
     g_assert_false(outcome.base64);
     shim_outcome_clear(&outcome);
 
-    /* A character that never ends comes at the end. */
+    /* An incomplete character is output at the end. */
     outcome = shim_run(shim, 3, "printf 'x\\342\\202'");
     g_assert_cmpmem(outcome.out->str, outcome.out->len, "x\xe2\x82", 3);
     g_assert_true(outcome.base64);
@@ -309,8 +310,8 @@ static void test_bytes(struct shim_client *shim, gconstpointer data)
     shim_outcome_clear(&outcome);
 }
 
-/* Much output to a host that does not read: the command waits, nothing is
- * lost, order holds within each stream, and control messages get through. */
+/* Much output to a host that does not read: the command waits, nothing is lost,
+ * each stream keeps its order, and control messages get through. */
 static void test_flood(struct shim_client *shim, gconstpointer data)
 {
     const int lines = 400000;
@@ -332,8 +333,8 @@ static void test_flood(struct shim_client *shim, gconstpointer data)
     shim_outcome_clear(&outcome);
 }
 
-/* A host that sends and never reads is stopped, not served from ever more
- * memory; when it reads, all answers are there. */
+/* A host that sends and never reads is stopped, without ever more memory; when
+ * it reads, all replies are there. */
 static void test_greedy_host(struct shim_client *shim, gconstpointer data)
 {
     static const char hello[] = "{\"type\":\"hello\"}\n";

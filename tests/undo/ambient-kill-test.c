@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ambient-kill-test - what a client without steps has written is not taken back
- * after a kill: it is a step that can be.
+ * ambient-kill-test - a kill does not undo writes without steps.
+ *
+ * They become a step that can be undone.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,7 +20,7 @@ static void client_rename(struct edits *f, const char *from, const char *to)
     g_assert_cmpint(f->w->backend->rename(f->w, from, to, 0), ==, 0);
 }
 
-/* Outside of any step. */
+/* Outside any step. */
 static void change(struct edits *f)
 {
     g_assert_cmpint(f->w->backend->mkdir(f->w, "new", 0755), ==, 0);
@@ -56,7 +57,7 @@ static void stays(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* One after the other, and commands between them. */
+/* Several in sequence, with commands between them. */
 static void again(struct edits *f)
 {
     g_autoptr(GPtrArray) first = NULL, second = NULL;
@@ -81,13 +82,13 @@ static void again(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* Others may edit what it wrote while nobody looks. */
+/* Another process edits the files while no engine runs. */
 static void edited_later(struct edits *f)
 {
     bool is_daemon;
 
     f->w->backend->stop(f->w);
-    f->w->ambient_ms = 400; /* it tells four times as often that it is alive */
+    f->w->ambient_ms = 400; /* for a heartbeat four times as frequent */
     g_assert_true(world_start(f->w));
     is_daemon = !f->w->backend->engine(f->w); /* with the default */
     change(f);
@@ -104,9 +105,9 @@ static void edited_later(struct edits *f)
 }
 
 static const struct edits_case cases[] = {
-    { "ambient-kill/stays", stays },
-    { "ambient-kill/again", again },
-    { "ambient-kill/edited-later", edited_later },
+    { "ambient-kill/writes-stay", stays },
+    { "ambient-kill/writes-stay-each-time", again },
+    { "ambient-kill/later-edits-are-found", edited_later },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * barrier-test - edits from outside that the watcher sees, and the barriers
- * that they are in the history.
+ * barrier-test - outside edits that the watcher sees become barriers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
 
-/* ---- what the watcher sees ----------------------------------------------- */
+/* ---- events of the watcher ----------------------------------------------- */
 
 static void event(struct edits *f)
 {
@@ -30,7 +29,7 @@ static void event(struct edits *f)
     pid = json_object_get(payload, "pid");
     g_assert_true(edits_has_path(json_object_get(payload, "paths"), "other"));
     g_assert_true(json_is_string(json_object_get(payload, "timestamp")));
-    /* Others are told by their pid only to root. */
+    /* Only root sees the pids of other processes. */
     if (geteuid() == 0)
         g_assert_cmpint(json_integer_value(pid), >, 0);
     json_decref(payload);
@@ -71,7 +70,7 @@ static void visible(struct edits *f)
     g_assert_cmpint(json_integer_value(json_object_get(barrier, "after_step")),
                     ==, 1);
     json_decref(list);
-    /* It is not forgotten. */
+    /* A restart keeps it. */
     f->w->backend->stop(f->w);
     g_assert_true(world_start(f->w));
     edits_one_barrier(f, "file");
@@ -85,7 +84,8 @@ static void own_changes(struct edits *f)
     void *handle;
 
     g_assert_cmpint(b->mkdir(f->w, "new", 0755), ==, 0);
-    edits_no_barrier(f); /* takes in what has happened: it is watched by now */
+    edits_no_barrier(f); /* takes in pending events: the folder is watched by
+                          * now */
     edits_client_put(f, "new/a", O_CREAT, "a");
     g_assert_cmpint(b->rename(f->w, "new", "newer", 0), ==, 0);
     g_assert_cmpint(b->link(f->w, "newer/a", "newer/b"), ==, 0);
@@ -106,7 +106,7 @@ static void own_changes(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* Also when what can be redone is all there is. */
+/* Also if only redos are left. */
 static void before_redo(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -170,7 +170,7 @@ static void overflow(struct edits *f)
     json_decref(list);
     world_refused(f->w, "rollback", edits_undo_payload(false),
                   ERROR_UNDO_BARRIER);
-    /* It goes on to watch. */
+    /* Watching continues. */
     edits_shell(f, "echo mine > file");
     edits_refused(f, "file");
     edits_forced(f, "unknown paths");
@@ -205,7 +205,7 @@ static void policy_lock(struct edits *f)
                   ERROR_INVALID_FIELD);
 }
 
-/* A change while a step is open is in its way. */
+/* An outside edit while a step is open is a barrier to its undo. */
 static void during(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -217,7 +217,7 @@ static void during(struct edits *f)
     edits_refused(f, "file");
 }
 
-/* Folders that appear and move are followed. */
+/* New and moved directories are watched. */
 static void followed(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
@@ -233,8 +233,8 @@ static void followed(struct edits *f)
     edits_refused(f, "new/sub/mine");
 }
 
-/* Events are read after the fact: by then the folder in which something had
- * appeared has another name, and another folder has that. */
+/* Events are read late: by then the directory in which an entry had appeared
+ * has another name, and another directory has its former name. */
 static void overtaken(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
@@ -269,7 +269,7 @@ static void overtaken(struct edits *f)
     }
 }
 
-/* What has left the share is nobody's business, until it is back. */
+/* Edits of what was moved out of the share do not count until it is back. */
 static void left(struct edits *f)
 {
     g_autofree char *away = g_build_filename(f->w->base, "away", NULL);
@@ -293,7 +293,7 @@ static struct watch *watch_by_inotify(struct ic *ic)
     return watch_new_from(&host, &watch_inotify);
 }
 
-/* The watcher that is used where the better one is not to be had. */
+/* The watcher that is used if fanotify is unavailable. */
 static void by_inotify(struct edits *f)
 {
     struct ic *ic = f->w->backend->engine(f->w);
@@ -307,14 +307,14 @@ static void by_inotify(struct edits *f)
     g_assert_nonnull(ic->watch);
     own_changes(f);
     edits_client_step(f, "file", "new");
-    g_usleep(100000); /* until nothing of ours can be meant any more */
+    g_usleep(100000); /* until no event can be taken for the engine's own */
     edits_no_barrier(f);
     edits_shell(f, "echo mine > dir/sub/mine");
     edits_one_barrier(f, "dir/sub/mine");
     edits_goes(f, "rollback", 1, "dir/sub/mine");
 }
 
-/* A client may close what it wrote long after that. */
+/* A client may close a file long after writing it. */
 static void late_close(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
@@ -332,17 +332,17 @@ static void late_close(struct edits *f)
     handle = b->open(f->w, "file", O_RDWR);
     g_assert_cmpint(b->write(f->w, handle, "new", 3, 0), ==, 0);
     json_decref(world_close_step(f->w, id));
-    g_usleep(100000); /* until nothing of ours can be meant any more */
+    g_usleep(100000); /* until no event can be taken for the engine's own */
     edits_no_barrier(f);
     b->close(f->w, handle);
     edits_no_barrier(f);
-    /* Others' counts. */
+    /* Another process's close counts. */
     edits_shell(f, "exec 3<>file; echo mine >&3");
     edits_one_barrier(f, "file");
     edits_refused(f, "file");
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 static const struct edits_case cases[] = {
     { "EB-01/event", event },
@@ -356,8 +356,8 @@ static const struct edits_case cases[] = {
     { "EB-08/warn", policy_warn },
     { "EB-09/lock", policy_lock },
     { "watch/during-a-step", during },
-    { "watch/followed", followed },
-    { "watch/overtaken", overtaken },
+    { "watch/new-directories-are-watched", followed },
+    { "watch/renamed-before-it-was-read", overtaken },
     { "watch/left-the-share", left },
     { "watch/inotify", by_inotify },
     { "watch/late-close", late_close },

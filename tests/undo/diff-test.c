@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * diff-test - the versions of files that the log tells (ic_diff()) are those
- * that there were.
+ * diff-test - ic_diff() returns the file versions that really existed.
  *
- * After each step the folder is copied. Then every step's diff, of old steps
- * through newer ones, is compared with the two copies around it.
+ * After each step the folder is copied. Then every step's diff, also of old
+ * steps through newer ones, is compared with the two copies around it.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,7 +70,7 @@ static void compare_content(json_t *version, const char *path,
     g_assert_cmpmem(told, told_len, real, real_len);
 }
 
-/* name: the path, in the folder dir as it was. */
+/* name: the path in dir, a copy of the folder. */
 static void compare(json_t *version, const char *dir, const char *name,
                     bool bare)
 {
@@ -88,7 +87,7 @@ static void compare(json_t *version, const char *dir, const char *name,
         compare_content(version, path, &st);
 }
 
-/* One of a folder that was renamed is told without its content. */
+/* Compare a file of a renamed directory, which is listed without content. */
 static void compare_moved(const char *before, const char *old,
                           const char *after, const char *name)
 {
@@ -126,7 +125,7 @@ static void compare_file(struct copies *c, guint step, json_t *file)
         compare_moved(last, from, next, path);
 }
 
-/* All parts of a step's diff: a new array. */
+/* Get all parts of a step's diff: a new array. */
 static json_t *get_diff(struct world *w, int64_t id)
 {
     json_t *files = json_array(), *next = json_integer(0);
@@ -149,7 +148,7 @@ static json_t *get_history(struct world *w)
     return world_request(w, "history", json_pack("{s:i}", "limit", 1000));
 }
 
-/* Every step that is there; the newest is dirs[len - 1]. */
+/* Compare every step in the history; the newest is dirs[len - 1]. */
 static guint compare_all(struct copies *c)
 {
     json_t *history = get_history(c->w), *report;
@@ -198,7 +197,7 @@ static void ok(int rc)
     g_assert_cmpint(rc, ==, 0);
 }
 
-/* Each a step. */
+/* Each of these is a step. */
 static void act_write(struct world *w)
 {
     put(w, "dir/sub/file", 0, "middle", 100000);
@@ -337,7 +336,7 @@ static char *random_path(GRand *rand)
                            g_rand_int_range(rand, 0, NAMES));
 }
 
-/* What fails, fails. */
+/* Operations may fail. */
 static void random_op(struct world *w, GRand *rand)
 {
     g_autofree char *a = random_path(rand), *b = random_path(rand);
@@ -442,9 +441,9 @@ static void add_world(const struct world_backend *backend)
         const char *name;
         void (*run)(gconstpointer);
     } tests[] = {
-        { "acts", test_acts },
-        { "redone", test_redone },
-        { "random", test_random },
+        { "versions-are-real", test_acts },
+        { "versions-are-real-after-redo", test_redone },
+        { "versions-are-real-at-random", test_random },
         { "refused", test_refused },
     };
 

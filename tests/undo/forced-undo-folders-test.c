@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * forced-undo-folders-test - a forced undo in folders that another process
- * removed, replaced or moved, and of names that came and went; and what follows
- * it. tests/undo/forced-undo-test has the table of changes and edits of one
- * file.
+ * forced-undo-folders-test - forced undo in changed directories.
+ *
+ * Another process has removed, replaced or moved them; also names that were
+ * made and removed.
+ *
+ * Also: what follows it. tests/undo/forced-undo-test has the table of changes
+ * and edits of one file.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,7 +34,7 @@ static void assert_not_restored(json_t *answer, const char *path)
     json_decref(answer);
 }
 
-/* Has damaged/ the part of the content that the log had? */
+/* Return whether damaged/ has the part of the content that the log had. */
 static bool has_aside(struct edits *f)
 {
     g_autofree char *command = g_strdup_printf(
@@ -46,7 +49,7 @@ static json_t *force(struct edits *f)
 }
 
 /* The step made a name and removed it: what another process makes there later
- * is none of the step's. */
+ * is not the step's. */
 static void temporary_name_stays(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -61,8 +64,8 @@ static void temporary_name_stays(struct edits *f)
     edits_assert_text(f, "file", "old");
 }
 
-/* A file that the step has moved is in the way of another one, and has no
- * folder to go back to. */
+/* A file that the step has moved is in the way of another one, and its former
+ * directory is gone. */
 static void homeless_file_is_kept(struct edits *f)
 {
     int64_t id;
@@ -79,7 +82,7 @@ static void homeless_file_is_kept(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
-/* The same of a folder, the files of which keep their names. */
+/* The same for a directory, whose files keep their names. */
 static void homeless_folder_keeps_names(struct edits *f)
 {
     g_autofree char *find = g_strdup_printf(
@@ -107,8 +110,8 @@ static void homeless_folder_keeps_names(struct edits *f)
     g_assert_cmpint(system(find), ==, 0);
 }
 
-/* The step has moved a folder, and another process has put a file in the place
- * of the one that it came from. */
+/* The step has moved a directory, and another process has put a file in its
+ * former place. */
 static void file_in_place_of_folder_above(struct edits *f)
 {
     g_autoptr(GPtrArray) edited = NULL;
@@ -166,8 +169,9 @@ static void removed_folder_comes_back(struct edits *f)
     world_assert_equal(f->w, edited);
 }
 
-/* The step has moved a folder, with its metadata recorded or not, and another
- * process has removed it: what the step had not changed in it is gone. */
+/* The step has moved a directory, with its metadata recorded or not, and
+ * another process has removed it: what the step had not changed in it is gone.
+ */
 static void moved_and_removed(struct edits *f, bool recorded)
 {
     g_autoptr(GPtrArray) edited = NULL;
@@ -192,12 +196,12 @@ static void moved_and_removed(struct edits *f, bool recorded)
     }
 }
 
-static void lost_folder_is_told(struct edits *f)
+static void lost_folder_is_reported(struct edits *f)
 {
     moved_and_removed(f, false);
 }
 
-static void emptied_folder_is_told(struct edits *f)
+static void emptied_folder_is_reported(struct edits *f)
 {
     moved_and_removed(f, true);
 }
@@ -243,7 +247,7 @@ static void older_step_needs_no_force(struct edits *f)
     edits_assert_text(f, "file", "old");
 }
 
-/* Of a part of a large file the redo has only that part, too. */
+/* If the log has only a part of a large file, so has the redo. */
 static void redo_keeps_what_has_no_place(struct edits *f)
 {
     g_autofree char *large = g_strnfill(LARGE, 'o');
@@ -270,8 +274,8 @@ static const struct edits_case cases[] = {
       file_in_place_of_folder_above },
     { "forced-undo/a-temporary-name-stays", temporary_name_stays },
     { "forced-undo/a-removed-folder-comes-back", removed_folder_comes_back },
-    { "forced-undo/a-lost-folder-is-told", lost_folder_is_told },
-    { "forced-undo/an-emptied-folder-is-told", emptied_folder_is_told },
+    { "forced-undo/a-lost-folder-is-reported", lost_folder_is_reported },
+    { "forced-undo/an-emptied-folder-is-reported", emptied_folder_is_reported },
     { "forced-undo/a-replaced-folder-is-used", replaced_folder_is_used },
     { "forced-undo/a-moved-folder-stays-moved", moved_folder_stays_moved },
     { "forced-undo/redo-keeps-what-has-no-place",

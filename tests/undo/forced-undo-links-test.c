@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * forced-undo-links-test - a forced undo of changes to a file with several
- * names, some of which another process has removed.
+ * forced-undo-links-test - forced undo of files with several names.
+ *
+ * Another process has removed some of the names.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -16,8 +17,8 @@ static void force(struct edits *f)
     json_decref(world_request(f->w, "rollback", edits_undo_payload(true)));
 }
 
-/* A forced undo puts back the tree before the step, and redo brings back what
- * the undo has found. */
+/* A forced undo restores the tree before the step, and redo restores the tree
+ * before the undo. */
 static void assert_goes_to_and_fro(struct edits *f)
 {
     g_autoptr(GPtrArray) edited = world_snapshot(f->w);
@@ -83,7 +84,7 @@ static void redo_has_mode_of_other_name(struct edits *f)
     assert_goes_to_and_fro(f);
 }
 
-/* The name that is left is in a folder that the undo moves, too. */
+/* The remaining name is in a directory that the undo moves, too. */
 static void link_is_found_in_moved_folder(struct edits *f)
 {
     g_autoptr(GPtrArray) edited = NULL;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * forced-undo-test - a forced undo restores each path that the step had
- * changed, and loses nothing that another process put in its place.
+ * forced-undo-test - a forced undo restores each path of the step.
+ *
+ * It loses nothing that another process put there.
  *
  * Each case is one change by the step, one edit of the same path by another
- * process, and a file that the log keeps whole ("small") or in part ("large").
- * For each of them:
+ * process, and a file that the log keeps completely ("small") or in part
+ * ("large"). For each of them:
  *
  *     undo is refused, and changes nothing;
  *     a forced undo makes each path of the step what it was before it;
- *     redo brings back the tree that was there before the forced undo.
+ *     redo restores the tree as it was before the forced undo.
  *
  * If the content is gone with the inode that another process removed, a forced
- * undo leaves the path as it found it and names it, there is no redo, and what
- * the log has of the content is in damaged/.
+ * undo leaves the path as it is and reports it, there is no redo, and what the
+ * log has of the content is in damaged/.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +157,7 @@ static void host_folder(struct edits *f, const char *path)
     edits_write(f, inside, "theirs");
 }
 
-/* False: there is nothing to edit so. */
+/* Return false if there is nothing to edit in this way. */
 static bool edit(struct edits *f, const char *path, enum edit_kind kind)
 {
     g_autofree char *full = world_host_path(f->w, path);
@@ -187,9 +188,9 @@ static bool edit(struct edits *f, const char *path, enum edit_kind kind)
     return true;
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- comparing ----------------------------------------------------------- */
 
-/* The lines of the snapshot that are about the path, or about what is in it. */
+/* Return the lines of the snapshot for the path and for what is below it. */
 static char *lines_of(GPtrArray *snapshot, const char *path)
 {
     GString *all = g_string_new(NULL);
@@ -247,8 +248,8 @@ static bool is_gone(const struct change *change, enum edit_kind kind,
     return !keeps && (kind == REPLACED || kind == REMOVED || kind == FOLDER);
 }
 
-/* Another process has changed the file in place, and the log has not all of its
- * content: what comes out has parts of both. */
+/* Another process has changed the file in place, and the log does not have all
+ * of its content: the result has parts of both. */
 static bool is_mixed(const struct change *change, enum edit_kind kind,
                      bool large)
 {
@@ -279,7 +280,7 @@ static bool has_aside(struct edits *f, const char *text)
     return system(command) == 0;
 }
 
-/* The answer says of these paths that they stay. */
+/* Assert that the reply lists these paths as not restored. */
 static void assert_not_restored(json_t *answer, const char *path)
 {
     g_assert_true(
@@ -300,7 +301,7 @@ static void undo_without_content(struct edits *f, const struct change *change,
     answer = world_request(f->w, "rollback", edits_undo_payload(true));
     undone = world_snapshot(f->w);
     g_assert_true(edits_warns(answer, "file"));
-    /* Of this the log has a block. */
+    /* The log has a block of this content. */
     if (strcmp(change->name, "write-part") == 0)
         g_assert_true(has_aside(f, "oooooooo"));
     assert_not_restored(answer, "file");
@@ -328,7 +329,7 @@ static void run_case(struct edits *f, const struct change *change,
         undo_and_redo(f, change, is_mixed(change, kind, large), edited);
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 struct test {
     const struct world_backend *backend;
@@ -379,7 +380,7 @@ int main(int argc, char **argv)
 {
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    g_test_set_nonfatal_assertions(); /* every cell of the table */
+    g_test_set_nonfatal_assertions(); /* check every cell of the table */
     add_all(&world_folder);
     add_all(&world_folder_copy);
     add_all(&world_mount);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * foreign-test - what others make in a folder that the open step has just made.
+ * foreign-test - another process's files in a new directory.
  *
- * No watcher knows such a folder yet. It is an edit from outside all the same:
- * it is told, and is never undone as if the step had made it.
+ * The open step has just made the directory.
+ *
+ * The watcher does not know such a directory yet. Changes in it are outside
+ * edits nevertheless: they are reported, and undo does not treat them as the
+ * step's.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,7 +30,7 @@ static void host_mkdir(struct edits *f, const char *path)
     g_assert_cmpint(mkdir(full, 0755), ==, 0);
 }
 
-/* How many barriers of the history name the path? */
+/* Count the history's barriers that name the path. */
 static unsigned told(struct edits *f, const char *path)
 {
     json_t *answer = world_request(f->w, "history", NULL), *barrier;
@@ -40,7 +43,7 @@ static unsigned told(struct edits *f, const char *path)
     return count;
 }
 
-/* ---- told ---------------------------------------------------------------- */
+/* ---- reported ------------------------------------------------------------ */
 
 static void in_new_folder(struct edits *f)
 {
@@ -64,7 +67,7 @@ static void in_new_folder(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* Also by comparing: when what was noted is in nobody's way, say. */
+/* Also by comparison: for example, if no barrier is in the way. */
 static void compared(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -86,7 +89,7 @@ static void compared(struct edits *f)
     json_decref(answer);
 }
 
-/* Of a folder that is not the step's only the folder is told. */
+/* Of a foreign directory only the directory itself is reported. */
 static void deep(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -103,7 +106,7 @@ static void deep(struct edits *f)
     g_assert_cmpuint(told(f, "new/a"), ==, 0);
 }
 
-/* At a name that the step had made, and given up. */
+/* At a name that the step had made and removed. */
 static void at_a_name(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -118,9 +121,9 @@ static void at_a_name(struct edits *f)
     edits_refused(f, "file");
 }
 
-/* The step's own work on it does not make it the step's. It is not changed
- * where the log cannot keep it: no record leads into a folder that the step
- * made. */
+/* Changes by the step do not make the file the step's. If the log cannot keep
+ * the file, the step cannot change it: no record leads into a directory that
+ * the step made. */
 static void touched(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -138,7 +141,7 @@ static void touched(struct edits *f)
     edits_refused(f, "moved");
 }
 
-/* Some filesystems give the number of what was removed again at once. */
+/* Some file systems reuse the number of a removed inode at once. */
 static void number_used_again(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
@@ -162,7 +165,7 @@ static void number_used_again(struct edits *f)
     edits_refused(f, "new/third");
 }
 
-/* Outside of any step, too. */
+/* Outside any step, too. */
 static void ambient(struct edits *f)
 {
     int64_t id;
@@ -174,9 +177,9 @@ static void ambient(struct edits *f)
     edits_refused(f, "new/mine");
 }
 
-/* ---- taken back unasked -------------------------------------------------- */
+/* ---- rolled back without asking ------------------------------------------ */
 
-/* It is out of the folder, and kept, and that is told. */
+/* Assert that it is out of the folder, kept, and reported. */
 static void assert_kept(struct edits *f, const char *text)
 {
     json_t *warning = f->w->backend->wait_event(f->w, "event.warning");
@@ -201,12 +204,12 @@ static void aborted(struct edits *f)
     assert_kept(f, "precious");
 }
 
-/* Nothing is known then but what the history says. */
+/* After a kill only the history is known. */
 static void killed(struct edits *f)
 {
     world_step(f->w);
     client_mkdir(f, "new");
-    told(f, "new"); /* takes in what has happened: it is watched by now */
+    told(f, "new"); /* takes in pending events: the folder is watched by now */
     edits_write(f, "new/mine", "precious");
     if (!edits_is_watched(f)) {
         g_test_skip("the watcher takes us for the engine");
@@ -219,14 +222,15 @@ static void killed(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
-/* Of one file the log keeps a name, and others write into it by another one. */
+/* The log keeps one name of a file, and another process writes to it under a
+ * different one. */
 static void killed_linked(struct edits *f)
 {
     world_step(f->w);
     edits_client_put(f, "linked", 0, "of the step");
     g_assert_cmpint(f->w->backend->unlink(f->w, "link"), ==, 0);
     client_mkdir(f, "new");
-    told(f, "new"); /* takes in what has happened: it is watched by now */
+    told(f, "new"); /* takes in pending events: the folder is watched by now */
     edits_write(f, "linked", "precious");
     if (!edits_is_watched(f)) {
         g_test_skip("the watcher takes us for the engine");
@@ -252,7 +256,8 @@ static void set_policy(struct edits *f, const char *policy)
         json_pack("{s:s}", "external_modification_policy", policy)));
 }
 
-/* What others write into a file of the step's goes, but not without a copy. */
+/* What another process writes into a file of the step is undone, but copied
+ * first. */
 static void written_into(struct edits *f, const char *policy)
 {
     int64_t id;
@@ -266,7 +271,7 @@ static void written_into(struct edits *f, const char *policy)
     edits_client_put(f, "dir/file", 0, "of the step");
     edits_client_put(f, "file", 0, "of the step");
     client_mkdir(f, "new");
-    told(f, "new"); /* takes in what has happened: it is watched by now */
+    told(f, "new"); /* takes in pending events: the folder is watched by now */
     edits_write(f, "file", "precious");
     edits_write(f, "new/mine", "another");
     deny(f, id);
@@ -287,7 +292,7 @@ static void written_into_warned(struct edits *f)
     written_into(f, "warn");
 }
 
-/* A note of many edits does not name them all. */
+/* A barrier of many edits does not list them all. */
 static void many(struct edits *f)
 {
     int64_t id;
@@ -309,7 +314,7 @@ static void many(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
-/* While a rollback that cannot be finished waits for it. */
+/* While a rollback that cannot be completed waits. */
 static void between_two_tries(struct edits *f)
 {
     int64_t id;
@@ -326,17 +331,17 @@ static void between_two_tries(struct edits *f)
         g_test_skip("no file can be made immutable here");
         return;
     }
-    /* The attribute is an edit by itself. */
+    /* Setting the attribute is an edit itself. */
     world_refused(f->w, "rollback", edits_undo_payload(true), ERROR_IO_ERROR);
     edits_write(f, "file", "precious");
-    told(f, "file"); /* takes in what has happened */
+    told(f, "file"); /* takes in pending events */
     g_assert_true(edits_set_attribute(f, "dir/file", "-i"));
     json_decref(world_request(f->w, "rollback", edits_undo_payload(false)));
     world_assert_equal(f->w, f->before);
     g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
-/* ---- not told ------------------------------------------------------------ */
+/* ---- not reported -------------------------------------------------------- */
 
 static void make_kinds(struct edits *f)
 {
@@ -357,7 +362,7 @@ static void make_kinds(struct edits *f)
     g_assert_cmpint(b->rename(f->w, "new/fifo", "file", 0), ==, 0);
 }
 
-/* Whatever the step does itself. */
+/* The step's own changes of any kind. */
 static void own(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
@@ -384,7 +389,7 @@ static void own(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* A file that the client made without a step open, and has open since. */
+/* A file that the client made outside any step, and still has open. */
 static void own_in_next_step(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
@@ -401,25 +406,25 @@ static void own_in_next_step(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 static const struct edits_case cases[] = {
     { "foreign/in-new-folder", in_new_folder },
-    { "foreign/compared", compared },
-    { "foreign/deep", deep },
-    { "foreign/at-a-name", at_a_name },
-    { "foreign/touched", touched },
-    { "foreign/number-used-again", number_used_again },
+    { "foreign/found-by-comparison", compared },
+    { "foreign/only-top-directory-is-reported", deep },
+    { "foreign/at-a-name-of-the-step", at_a_name },
+    { "foreign/stays-foreign-when-changed", touched },
+    { "foreign/number-is-reused", number_used_again },
     { "foreign/ambient", ambient },
     { "foreign/aborted", aborted },
     { "foreign/killed", killed },
     { "foreign/killed-linked", killed_linked },
     { "foreign/written-into", written_into_watched },
     { "foreign/written-into-warned", written_into_warned },
-    { "foreign/many", many },
+    { "foreign/many-are-summarized", many },
     { "foreign/between-two-tries", between_two_tries },
-    { "foreign/own", own },
-    { "foreign/own-in-next-step", own_in_next_step },
+    { "foreign/own-changes-are-not", own },
+    { "foreign/own-file-in-next-step-is-not", own_in_next_step },
 };
 
 int main(int argc, char **argv)

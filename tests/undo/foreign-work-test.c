@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * foreign-work-test - what a step does in a folder that others have made while
- * it ran, where it had changed the tree.
+ * foreign-work-test - a step's work in another process's directory.
  *
- * Such a folder was nowhere before the step. The step may work in it as
- * anywhere else, and none of that is for undo, which sets the folder aside.
+ * The directory was made while the step ran, in a place where the step had
+ * changed the tree.
+ *
+ * Such a directory did not exist before the step. The step may work in it as
+ * anywhere else; undo does not revert that, but puts the directory aside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +18,7 @@
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
 
-/* Longer than the kernel's clock of files is behind the one of programs. */
+/* Longer than the lag of the file clock behind the programs' clock. */
 enum { CLOCK_LAG_US = 50 * 1000 };
 
 static void host_mkdir(struct edits *f, const char *path)
@@ -46,7 +48,8 @@ static char *below(const char *folder, const char *path)
     return g_build_filename(folder, path, NULL);
 }
 
-/* All kinds of changes in the folder, which others make first. */
+/* Make all kinds of changes in the directory, which another process makes
+ * first. */
 static void work_in(struct edits *f, const char *folder)
 {
     g_autofree char *theirs = below(folder, "theirs");
@@ -112,7 +115,8 @@ static void in_replaced(struct edits *f)
     close_and_undo(f, id, "dir");
 }
 
-/* It may be moved, too, and what was moved into it moved out again. */
+/* The directory may be moved, too, and entries that were moved into it moved
+ * out again. */
 static void moved(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -145,8 +149,8 @@ static void killed(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* A folder that was there before is nobody's to lose: where others move it is
- * not known to the log, so nothing in it is removed or made. */
+/* A directory that existed before must not be damaged: the log does not know
+ * where another process moves it, so nothing in it is removed or made. */
 static void older(struct edits *f)
 {
     g_autofree char *from = world_host_path(f->w, "dir");
@@ -163,8 +167,8 @@ static void older(struct edits *f)
     edits_assert_text(f, "new/dir/file", "old");
 }
 
-/* What others put at a name that the step has used is kept, too, and is left in
- * the log by undo. */
+/* A foreign file at a name that the step has used is kept, too; undo leaves it
+ * in the log. */
 static void onto_known_name(struct edits *f)
 {
     g_autofree char *find = g_strdup_printf("grep -rqx precious '%s'",
@@ -180,7 +184,7 @@ static void onto_known_name(struct edits *f)
                     -EISDIR);
     g_assert_cmpint(rmdir(full), ==, 0);
     edits_write(f, "name", "precious");
-    if (f->w->backend->log_elsewhere) { /* of what can it be a copy? */
+    if (f->w->backend->log_elsewhere) { /* which file can it be a copy of? */
         g_assert_cmpint(f->w->backend->rename(f->w, "file", "name", 0), ==,
                         -ESTALE);
         edits_assert_text(f, "name", "precious");
@@ -197,8 +201,8 @@ static void onto_known_name(struct edits *f)
     g_assert_cmpint(system(find), ==, 0);
 }
 
-/* What others put where the step has moved things from and to is moved as it
- * is; what they moved away from there stays where they moved it. */
+/* Foreign files at the source and target of the step's renames move as they
+ * are; those that their process moved elsewhere stay there. */
 static void from_known_name(struct edits *f)
 {
     g_autofree char *full = world_host_path(f->w, "file");
@@ -228,7 +232,7 @@ static const struct edits_case cases[] = {
     { "foreign-work/moved", moved },
     { "foreign-work/aborted", aborted },
     { "foreign-work/killed", killed },
-    { "foreign-work/older", older },
+    { "foreign-work/older-directory-is-not-damaged", older },
     { "foreign-work/onto-known-name", onto_known_name },
     { "foreign-work/from-known-name", from_known_name },
 };

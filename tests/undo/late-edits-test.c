@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * late-edits-test - who changed a file after a step's owner was killed.
+ * late-edits-test - edits after a kill are told from the engine's.
  *
- * What others wrote into the step's files then is kept before it goes. What the
- * engine did is not somebody else's, neither in the step nor in taking it back.
+ * What another process writes into the step's files then is kept before it is
+ * undone. The engine's changes are not foreign, neither in the step nor in its
+ * rollback.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ static void client_mkdir(struct edits *f, const char *path)
     g_assert_cmpint(f->w->backend->mkdir(f->w, path, 0755), ==, 0);
 }
 
-/* It tells four times as often that it is alive, but for a daemon. */
+/* For a heartbeat four times as frequent, except with a daemon. */
 static void start_quickly(struct edits *f)
 {
     f->w->backend->stop(f->w);
@@ -28,7 +29,7 @@ static void start_quickly(struct edits *f)
     g_assert_true(world_start(f->w));
 }
 
-/* Until what is changed is later than whatever a killed engine did. */
+/* Wait until changes are later than any of the killed engine. */
 static void wait_until_gone(struct edits *f)
 {
     bool is_daemon = f->w->backend != &world_folder &&
@@ -37,8 +38,8 @@ static void wait_until_gone(struct edits *f)
     g_usleep((is_daemon ? 4500 : 2000) * 1000);
 }
 
-/* Until what was changed is older than anything that the watcher may not have
- * told of yet: from there on it is the step's for certain. */
+/* Wait until the changes are older than anything that the watcher may not have
+ * reported yet: from there on they are certainly the step's. */
 static void wait_until_certain(struct edits *f)
 {
     bool is_daemon = f->w->backend != &world_folder &&
@@ -47,7 +48,7 @@ static void wait_until_certain(struct edits *f)
     g_usleep((is_daemon ? 4500 : 2700) * 1000);
 }
 
-/* What the engine itself does after a long rest is not somebody else's. */
+/* The engine's own changes after a long pause are not foreign. */
 static void own_after_rest(struct edits *f)
 {
     int64_t id;
@@ -82,8 +83,8 @@ static void own_after_rest(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* The first start cannot take the step back; the next one must not think that
- * its owner lived until then. */
+/* The first start cannot roll the step back; the next one must not assume that
+ * the step's engine lived until then. */
 static void before_a_second_start(struct edits *f)
 {
     g_autoptr(GError) error = NULL;
@@ -113,7 +114,7 @@ static void before_a_second_start(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "another"));
 }
 
-/* Made when the engine had been dead for some time. */
+/* Edits made when the engine had been dead for some time. */
 static void after_a_kill(struct edits *f)
 {
     start_quickly(f);
@@ -139,8 +140,8 @@ static void after_a_kill(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "another"));
 }
 
-/* The step moved what it wrote into, removed it, or gave it one more name: that
- * all goes back changes its inode, too. */
+/* The step moved what it wrote into, removed it, or gave it a further name:
+ * undoing that changes its inode, too. */
 static void moved_before(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
@@ -162,10 +163,10 @@ static void moved_before(struct edits *f)
 }
 
 static const struct edits_case cases[] = {
-    { "late-edits/after-a-kill", after_a_kill },
-    { "late-edits/own-after-rest", own_after_rest },
+    { "late-edits/after-a-kill-are-kept", after_a_kill },
+    { "late-edits/own-change-after-a-pause-is-not", own_after_rest },
     { "late-edits/before-a-second-start", before_a_second_start },
-    { "late-edits/moved-before", moved_before },
+    { "late-edits/of-moved-file-are-kept", moved_before },
 };
 
 int main(int argc, char **argv)

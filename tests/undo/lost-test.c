@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lost-test - rollbacks by force over what others have moved away.
+ * lost-test - forced rollbacks over files that another process has moved away.
  *
  * What is lost to a rollback (restore_lost.h) must neither stop it nor be
- * destroyed by it, and all else is as before the step.
+ * destroyed by it, and everything else is as before the step.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static json_t *undo_payload(bool force)
     return json_pack("{s:i, s:b}", "steps", 1, "force", force);
 }
 
-/* Undo is refused because of this path. */
+/* Assert that undo is refused because of this path. */
 static void refused(struct world *w, const char *path)
 {
     json_t *paths, *member;
@@ -56,8 +56,8 @@ static void refused(struct world *w, const char *path)
     g_assert_true(found);
 }
 
-/* With force it goes on, and a warning says that this path (NULL: none) is not
- * restored. */
+/* Assert that a forced undo succeeds, with a warning that this path (NULL:
+ * none) is not restored. */
 static void forced(struct world *w, const char *path)
 {
     json_t *answer = world_request(w, "rollback", undo_payload(true)), *warning;
@@ -77,7 +77,7 @@ static void forced(struct world *w, const char *path)
 
 /* ---- cases --------------------------------------------------------------- */
 
-/* Into a folder that the step made, and that goes with it. */
+/* Into a directory that the step made, and that undo removes. */
 static void moved_into_created(struct world *w)
 {
     g_autofree char *from = world_host_path(w, "dir");
@@ -94,7 +94,7 @@ static void moved_into_created(struct world *w)
     world_assert_equal(w, before);
 }
 
-/* The same, and its name has something else, which makes room. */
+/* The same, and another inode with its former name must make room. */
 static void exchanged_with_created(struct world *w)
 {
     g_autofree char *from = world_host_path(w, "dir");
@@ -117,7 +117,7 @@ static void exchanged_with_created(struct world *w)
     write_step(w, "other", "the engine works on");
 }
 
-/* What the step removed was below a folder that is elsewhere now. */
+/* What the step removed was below a directory that is elsewhere now. */
 static void below_moved(struct world *w)
 {
     const struct world_backend *b = w->backend;
@@ -142,7 +142,7 @@ static void below_moved(struct world *w)
     assert_text(w, "file", "old");
     assert_text(w, "arrived", NULL);
     assert_text(w, "dir/sub/file",
-                "old"); /* in the folder that took its place */
+                "old"); /* in the directory that took its place */
     assert_text(w, "elsewhere/gone", "old");
     forced(w, NULL);
     g_assert_cmpint(rmdir(deep), ==, -1);
@@ -150,7 +150,7 @@ static void below_moved(struct world *w)
     write_step(w, "other", "the engine works on");
 }
 
-/* Of two names that the step exchanged, one has lost what it meant. */
+/* Of two names that the step exchanged, one has lost its inode. */
 static void exchanged_and_lost(struct world *w)
 {
     g_autofree char *from = world_host_path(w, "dir");
@@ -161,7 +161,7 @@ static void exchanged_and_lost(struct world *w)
     g_assert_cmpint(w->backend->rename(w, "dir", "file", RENAME_EXCHANGE), ==,
                     0);
     json_decref(world_close_step(w, id));
-    g_assert_cmpint(rename(from, to), ==, 0); /* which is the file now */
+    g_assert_cmpint(rename(from, to), ==, 0); /* now the file */
     refused(w, "dir");
     forced(w, NULL);
     assert_text(w, "dir/file", "old");
@@ -170,7 +170,7 @@ static void exchanged_and_lost(struct world *w)
     assert_text(w, "elsewhere", "old");
 }
 
-/* Its folder was replaced, and it stands in another's place. */
+/* Its directory was replaced, and it is in another one's place. */
 static void makes_room(struct world *w)
 {
     g_autofree char *from = world_host_path(w, "dir");
@@ -189,8 +189,9 @@ static void makes_room(struct world *w)
     assert_text(w, "dir/file", "mine");
 }
 
-/* A folder that the step made has the last name of a file, which others have
- * left it. It goes with the folder, and comes back with it. */
+/* A directory that the step made has the last name of a file, left there by
+ * another process. The file is removed with the directory, and restored with
+ * it. */
 static void last_name_in_created(struct world *w)
 {
     g_autofree char *name = world_host_path(w, "file");
@@ -207,7 +208,7 @@ static void last_name_in_created(struct world *w)
     assert_text(w, "new/last", "old");
 }
 
-/* ---- numbers that are given again ---------------------------------------- */
+/* ---- reused numbers ------------------------------------------------------ */
 
 enum { MANY = 40 };
 
@@ -227,7 +228,7 @@ static void unlink_many(struct world *w, const char *stem)
     json_decref(world_close_step(w, id));
 }
 
-/* A step changes files and moves symlinks. */
+/* A step that changes files and moves symlinks. */
 static void change_and_move(struct world *w)
 {
     const struct world_backend *b = w->backend;
@@ -243,10 +244,10 @@ static void change_and_move(struct world *w)
     json_decref(world_close_step(w, id));
 }
 
-/* Others take the numbers of the files, and lose them again: what was made anew
- * from there on has numbers that were those of dead files. Where the
- * filesystem gives numbers again (ext4), two records then seem to be of one
- * inode, and it is the living one's. */
+/* Another process takes the numbers of the files, and frees them again: what is
+ * made anew from then on has numbers of former files. If the file system reuses
+ * numbers (ext4), two records then seem to mean one inode; it is the existing
+ * one's. */
 static void given_again(struct world *w)
 {
     const struct world_backend *b = w->backend;
@@ -285,7 +286,7 @@ static void given_again(struct world *w)
     }
 }
 
-/* Make it with that inode number. False: this filesystem gives others. */
+/* Make it with that inode number. False: this file system assigns others. */
 static bool make_as(const char *path, ino_t ino)
 {
     for (int i = 0; i < MANY; i++) {
@@ -303,9 +304,9 @@ static bool make_as(const char *path, ino_t ino)
     return false;
 }
 
-/* A file that lost one of its names is found at another. If others have
- * replaced it there, theirs is not it, though it may have its number, and must
- * not be written to. */
+/* A file that lost one of its names is found at another. If another process has
+ * replaced it there, the new file may have its number but is a different file,
+ * and must not be written. */
 static void replaced_with_number(struct world *w)
 {
     g_autofree char *path = world_host_path(w, "file");
@@ -317,7 +318,7 @@ static void replaced_with_number(struct world *w)
     g_assert_cmpint(w->backend->unlink(w, "second"), ==, 0);
     json_decref(world_close_step(w, id));
     g_assert_cmpint(lstat(path, &st), ==, 0);
-    g_usleep(20000); /* times have a grain */
+    g_usleep(20000); /* times have a granularity */
     g_assert_cmpint(unlink(path), ==, 0);
     if (!make_as(path, st.st_ino))
         g_test_message("the number was not given again");
@@ -328,7 +329,7 @@ static void replaced_with_number(struct world *w)
         assert_text(w, "file", "theirs");
 }
 
-/* Who was made anew in between was born late, but is the same. */
+/* An inode that was made anew in between was born late, but is the same. */
 static void remade_with_number(struct world *w)
 {
     const struct world_backend *b = w->backend;
@@ -347,7 +348,7 @@ static void remade_with_number(struct world *w)
     world_assert_equal(w, before);
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 static const struct {
     const char *name;
@@ -357,9 +358,9 @@ static const struct {
     { "exchanged-with-created", exchanged_with_created },
     { "below-moved", below_moved },
     { "exchanged-and-lost", exchanged_and_lost },
-    { "makes-room", makes_room },
+    { "replacement-makes-room", makes_room },
     { "last-name-in-created", last_name_in_created },
-    { "numbers-given-again", given_again },
+    { "numbers-are-reused", given_again },
     { "replaced-with-number", replaced_with_number },
     { "remade-with-number", remade_with_number },
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * net-effect-test - a step that leaves everything as it was, but for times, is
- * "unchanged", and an undo that counts changes takes it back together with the
- * step before it.
+ * net-effect-test - a step that changes only times is "unchanged".
+ *
+ * An undo that counts changes rolls it back together with the step before it.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void set_up_tree(struct world *w)
     OK(w->backend->mkdir(w, "d", 0755));
 }
 
-/* Write a file beside it, and rename that over it, as git does its index. */
+/* Write a new file and rename it over the old one, as git writes its index. */
 static void replace(struct world *w, const char *path, const char *text)
 {
     g_autofree char *lock = g_strconcat(path, ".lock", NULL);
@@ -188,7 +188,7 @@ static const struct act {
     { "touch", touch, false },
 };
 
-/* ---- what undo makes of it ----------------------------------------------- */
+/* ---- undo ---------------------------------------------------------------- */
 
 static bool has_mark(json_t *report)
 {
@@ -207,7 +207,7 @@ static void go(struct world *w, const char *type, unsigned steps,
     json_decref(answer);
 }
 
-/* Two steps, of which the newer is the act. */
+/* Make two steps, of which the newer one is the act. */
 static void an_act(struct world *w, const struct act *act)
 {
     g_autoptr(GPtrArray) before = NULL, between = NULL, after = NULL;
@@ -235,14 +235,14 @@ static void an_act(struct world *w, const struct act *act)
     go(w, "redo", 1, 1 + along);
     world_assert_equal(w, after);
 
-    /* Known after a start, too, and after a redo. */
+    /* Also known after a restart, and after a redo. */
     w->backend->stop(w);
     g_assert_true(world_start(w));
     go(w, "rollback", 1, 1 + along);
     world_assert_equal(w, along ? before : between);
     go(w, "redo", 1, 1 + along);
     world_assert_equal(w, after);
-    json_decref(world_undo(w, 1)); /* which counts all */
+    json_decref(world_undo(w, 1)); /* this counts all steps */
     world_assert_equal(w, between);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * other-folder-test - a log beside a folder that is not the one of its steps.
+ * other-folder-test - an undo log beside a folder whose steps it does not have.
  *
- * Another folder is put into the place of the first one, with files of the same
- * names. Nothing may happen to it, and nothing of the log may be lost: when the
- * first folder is back, all is as if it had never been away.
+ * Another folder is put in the place of the first one, with files of the same
+ * names. It must not change, and the log must lose nothing: when the first
+ * folder is back, everything is as if it had never been away.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void bring_back(struct edits *f)
     move(f, ".gone", "");
 }
 
-/* No server starts beside what did not end, nor does who undoes. */
+/* Assert that neither a server nor an undo starts with the unfinished step. */
 static void assert_not_opened(struct edits *f)
 {
     const struct ic_options options = { .share = f->w->share,
@@ -59,7 +59,7 @@ static void assert_not_opened(struct edits *f)
     world_assert_equal(f->w, before);
 }
 
-/* With a server for a folder of others' steps. */
+/* With a server for a folder that the steps are not from. */
 static void assert_refused(struct edits *f, const char *operation)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->w);
@@ -87,13 +87,13 @@ static void unfinished(struct edits *f)
     f->w->backend->kill(f->w);
     replace_folder(f);
     assert_not_opened(f);
-    assert_not_opened(f); /* the first try has left all as it was */
+    assert_not_opened(f); /* the first try has changed nothing */
     bring_back(f);
     g_assert_true(world_start(f->w));
     world_assert_equal(f->w, f->before);
 }
 
-/* Nothing was changed yet, and so nothing is to be undone there. */
+/* Nothing had changed yet, so there is nothing to undo there. */
 static void unfinished_unused(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -140,7 +140,7 @@ static void unfinished_given_up(struct edits *f)
     g_assert_true(ic_discard(ic, NULL));
     ic_close(ic);
     world_assert_equal(f->w, now);
-    /* What it had kept may be the only copy. */
+    /* Its copy may be the only one. */
     g_assert_true(f->w->backend->log_elsewhere || edits_is_set_aside(f, "old"));
     g_assert_true(world_start(f->w));
     g_assert_cmpuint(world_history_count(f->w), ==, 0);
@@ -163,7 +163,8 @@ static void closed(struct edits *f)
     assert_refused(f, "rollback");
     assert_refused(f, "preview");
     g_assert_cmpuint(world_history_count(f->w), ==, 1);
-    /* Steps of this folder are undone as ever, until that one is reached. */
+    /* Steps of this folder can be undone as always, until the foreign one is
+     * reached. */
     edits_client_step(f, "file", "of the step");
     edits_undone(f);
     world_assert_equal(f->w, now);
@@ -197,7 +198,7 @@ static void undone(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* A folder that is gone has left a step above those of this one. */
+/* A folder that is gone has left a step above those of this folder. */
 static void stranger(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -265,9 +266,9 @@ static const struct edits_case cases[] = {
     { "other-folder/unfinished-unused", unfinished_unused },
     { "other-folder/unfinished-ambient", unfinished_ambient },
     { "other-folder/unfinished-given-up", unfinished_given_up },
-    { "other-folder/closed", closed },
-    { "other-folder/undone", undone },
-    { "other-folder/stranger", stranger },
+    { "other-folder/undo-is-refused", closed },
+    { "other-folder/redo-is-refused", undone },
+    { "other-folder/force-skips-foreign-step", stranger },
     { "other-folder/stranger-unfinished", stranger_unfinished },
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overlap-test - an edit from outside stops the undo of the steps that it has
- * to do with, and of no other.
+ * overlap-test - an outside edit stops undo only of steps it overlaps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +36,7 @@ static void beside(struct edits *f)
     edits_assert_text(f, "file", "new");
 }
 
-/* One step at a time, as if it were the only one. */
+/* Undo one step at a time, as if it were the only one. */
 static void of_older(struct edits *f)
 {
     edits_make_and_edit(f, "one");
@@ -62,7 +61,7 @@ static void of_newer(struct edits *f)
     edits_goes(f, "rollback", 1, "another");
 }
 
-/* Force goes over what is in the way of that step, and no further. */
+/* Force overrides what is in the way of that step, and nothing else. */
 static void forced_for_one(struct edits *f)
 {
     edits_make_and_edit(f, "one");
@@ -78,7 +77,7 @@ static void forced_for_one(struct edits *f)
     edits_no_barrier(f);
 }
 
-/* There and back again, so that comparing finds nothing. */
+/* Renamed and back, so that a comparison finds nothing. */
 static void renamed_above(struct edits *f)
 {
     edits_client_step(f, "dir/sub/file", "new");
@@ -109,8 +108,8 @@ static void at_removed(struct edits *f)
     edits_refused(f, "file");
 }
 
-/* The step has changed it by a name that is gone: no record leads to the other
- * one. */
+/* The step has changed the file by a name that is gone: no record leads to the
+ * other name. */
 static void other_name(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -123,7 +122,8 @@ static void other_name(struct edits *f)
     edits_assert_text(f, "linked", "mine\n");
 }
 
-/* Edited while the step was open, so that the step has noted it as its own. */
+/* Edited while the step was open, so that the step has recorded the edit as its
+ * own. */
 static void other_name_during(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -147,7 +147,8 @@ static void keep(struct ic *ic, const char *path)
     pthread_rwlock_unlock(&ic->gate);
 }
 
-/* Of too many the log keeps some, but none is lost without a word. */
+/* If there are too many edits, the log keeps some, and reports that there were
+ * more. */
 static void crowd(struct edits *f)
 {
     struct ic *ic = f->w->backend->engine(f->w);
@@ -167,7 +168,7 @@ static void crowd(struct edits *f)
         keep(ic, path);
     }
     edits_goes(f, "preview", 1,
-               "and 94 more"); /* than five of these 99 paths */
+               "and 94 more"); /* besides five of these 99 paths */
     for (int i = 0; i < 50; i++) {
         g_autofree char *path = g_strdup_printf("more%d", i);
 
@@ -192,7 +193,7 @@ static const struct edits_case cases[] = {
     { "overlap/at-a-removed-name", at_removed },
     { "overlap/by-another-name", other_name },
     { "overlap/by-another-name-during-the-step", other_name_during },
-    { "overlap/crowd", crowd },
+    { "overlap/many-edits-are-reported", crowd },
 };
 
 int main(int argc, char **argv)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * patch-test - git(1) applies what "stepback diff" prints, forwards and
- * backwards, for random changes of every kind.
+ * patch-test - git(1) applies the output of "stepback diff".
+ *
+ * It does so forwards and backwards, for random changes of every kind.
  *
  * The model's operations (model_make.h) run in steps, and the folder is copied
- * before and after each. When the engine has ended, the patch of each step has
- * to turn the one copy into the other, as far as git can say it: git knows
- * files, their x bit, and symlinks. Files that the patch leaves out, and those
- * that have several names, are not compared.
+ * before and after each. When the engine has ended, the patch of each step must
+ * turn one copy into the other, as far as git can express it: git knows files,
+ * their x bit, and symlinks. Files that the patch leaves out, and those with
+ * several names, are not compared.
  *
- * STEPBACK_PATCH_SEED=N that seed alone; STEPBACK_PATCH_SEEDS=N that many
+ * STEPBACK_PATCH_SEED=N runs that seed alone; STEPBACK_PATCH_SEEDS=N that many.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -53,7 +54,7 @@ static void take_copy(const struct trial *t)
     copy_tree(t->w->share, path);
 }
 
-/* Most of what the model writes holds NULs, and git needs text. */
+/* Most content of the model has NULs, and git needs text. */
 static void make_text(struct model_op *op)
 {
     if (op->kind != MODEL_PUT || op->numbers[2] % 4 == 0)
@@ -63,8 +64,8 @@ static void make_text(struct model_op *op)
     op->numbers[3] = 1 + op->numbers[3] % 7;
 }
 
-/* A file that is written through a handle whose name is gone, and that has
- * another name, is in no report. */
+/* No report has a file that is written through a handle whose name is gone, and
+ * that has another name. */
 static bool is_untold(const struct model_op *op)
 {
     return op->kind == MODEL_HWRITE || op->kind == MODEL_HTRUNC;
@@ -123,10 +124,10 @@ static void make_history(struct trial *t, guint32 seed)
     model_free(m);
 }
 
-/* ---- what git knows of a folder ------------------------------------------ */
+/* ---- trees as git sees them ---------------------------------------------- */
 
 struct git_file {
-    mode_t mode; /* 0: it is none of git's */
+    mode_t mode; /* 0: not represented in git */
     bool linked; /* it has other names */
     char *data;
     gsize len;
@@ -211,7 +212,7 @@ static void add_linked(GHashTable *loose, GHashTable *tree)
     }
 }
 
-/* Is everything of a in b, but what is loose? */
+/* Assert that b has everything in a, except what is loose. */
 static void compare_trees(GHashTable *a, GHashTable *b, GHashTable *loose)
 {
     GHashTableIter iter;
@@ -230,7 +231,7 @@ static void compare_trees(GHashTable *a, GHashTable *b, GHashTable *loose)
 
 /* ---- patches ------------------------------------------------------------- */
 
-/* What it prints: a new string, or NULL. There is no NUL in it. */
+/* Return the program's output: a new string, or NULL. It has no NUL. */
 static char *run(const char *cwd, const char *const *argv)
 {
     g_autofree char *out = NULL, *err = NULL;
@@ -295,8 +296,8 @@ static GHashTable *find_loose(const struct trial *t, int64_t id)
     return loose;
 }
 
-/* Is a file here where the other tree has a folder, which git can only remove
- * if all that is in it is in the patch? */
+/* Return whether there is a file where the other tree has a directory, which
+ * git can only remove if the patch has all its content. */
 static bool is_blocked(GHashTable *files, const char *other)
 {
     GHashTableIter iter;
@@ -313,7 +314,7 @@ static bool is_blocked(GHashTable *files, const char *other)
     return false;
 }
 
-/* A symlink that leads nowhere, but not because its target is missing, hides
+/* A symlink that cannot be followed, other than for a missing target, hides
  * from git that there is nothing at the paths behind it. */
 static bool is_hidden(GHashTable *files, const char *top, const char *other)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * redo-test - rollback as a service: undo taken back, over several steps, over
- * restarts, until the next change (engine-test redoes each of its cases as
- * well); what an undo would do; how far it is.
+ * redo-test - undo and redo over several steps and restarts.
+ *
+ * Also previews and progress.
+ *
+ * engine-test redoes each of its cases as well.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -27,8 +29,8 @@ static void expect_nothing(struct world *w)
 struct walk {
     struct world *w;
     GPtrArray *trees; /* of GPtrArray snapshots */
-    GArray *ids;      /* of int64_t: what made each but the first */
-    guint at;         /* steps that are done */
+    GArray *ids;      /* of int64_t: the step that made each but the first */
+    guint at;         /* number of steps that are done */
 };
 
 static void do_step(struct walk *walk, void (*change)(struct world *w))
@@ -43,7 +45,7 @@ static void do_step(struct walk *walk, void (*change)(struct world *w))
     walk->at++;
 }
 
-/* What can be redone is listed, the next first. */
+/* The steps that can be redone are listed, the next one first. */
 static void check_list(struct walk *walk)
 {
     json_t *answer = world_request(walk->w, "history", NULL);
@@ -175,7 +177,7 @@ static void restarted(gconstpointer data)
     walk_free(walk);
 }
 
-/* What is redone can be undone by a later step's side, too. */
+/* A step that was redone can be undone after a later one. */
 static void then_another(gconstpointer data)
 {
     struct walk *walk = walk_new(data);
@@ -193,7 +195,7 @@ static void then_another(gconstpointer data)
     walk_free(walk);
 }
 
-/* The name of the only entry of a folder of the log. */
+/* Return the name of the only entry of a directory of the log. */
 static char *only_entry(struct world *w, const char *folder)
 {
     g_autofree char *path = g_build_filename(w->undo_dir, folder, NULL);
@@ -205,9 +207,9 @@ static char *only_entry(struct world *w, const char *folder)
     return name;
 }
 
-/* Killed when the step was complete, and not yet among the others: the next
- * start takes it back, and that can be redone. What leads there is younger than
- * the step, or else both would speak of one inode number at one time. */
+/* Killed when the step was complete but not yet committed: the next start rolls
+ * it back, and that can be redone. The redo is younger than the step, or two
+ * records would claim one inode number at the same time. */
 static void killed_before_commit(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -261,7 +263,7 @@ static void dropped(gconstpointer data)
         json_decref(world_close_step(w, id));
         expect_nothing(w);
         json_decref(world_undo(w, 1));
-        id = world_step(w); /* a step that changes nothing is no change */
+        id = world_step(w); /* a step that changes nothing is not a change */
         json_decref(world_close_step(w, id));
         json_decref(world_redo(w, 1));
         json_decref(world_undo(w, 1));
@@ -273,8 +275,8 @@ static void dropped(gconstpointer data)
     world_free(w);
 }
 
-/* What an undo cannot keep for its redo ends that of earlier undos, too: their
- * redo leads from where nobody gets to any more. */
+/* If an undo cannot keep what its redo needs, earlier redos end, too: they
+ * start from a state that can no longer be reached. */
 static void not_kept(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -302,8 +304,8 @@ static void not_kept(gconstpointer data)
     world_free(w);
 }
 
-/* A file that lost its name to another folder, and got it back as one more.
- * Both ways: which of the two is met first is a matter of chance. */
+/* A file that lost its name to another directory, and got it back as a further
+ * name. Both ways: which of the two is found first depends on chance. */
 static void link_back(struct world *w)
 {
     DO(rename, "a/name", "b/other", 0);
@@ -409,7 +411,7 @@ static void preview(gconstpointer data)
         json_decref(world_close_step(w, id));
         before = world_snapshot(w);
         answer = world_request(w, "preview", json_pack("{s:i}", "steps", 2));
-        world_assert_equal(w, before); /* nothing is done */
+        world_assert_equal(w, before); /* nothing was done */
         g_assert_cmpuint(world_history_count(w), ==, 2);
         assert_change(answer, 0, "src/main.c", "created", NULL);
         assert_change(answer, 0, "walk.sh", "renamed", "src/main.c");
@@ -420,12 +422,12 @@ static void preview(gconstpointer data)
         assert_change(answer, 0, "c", "deleted", NULL);
         assert_change(answer, 1, "run.sh", "renamed", "walk.sh");
         json_decref(answer);
-        json_decref(world_undo(w, 2)); /* it is in nobody's way */
+        json_decref(world_undo(w, 2)); /* it is not in the way */
     }
     world_free(w);
 }
 
-/* A redo moves what goes as a whole; what is in it is told all the same. */
+/* Redo moves a whole directory; the preview lists its content nevertheless. */
 static void preview_redone(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -497,7 +499,7 @@ static void on_event(const char *type, const char *payload, void *opaque)
     json_decref(object);
 }
 
-/* A rollback that takes more than the clock's tick tells of itself. */
+/* A rollback that takes longer than a clock tick reports its progress. */
 static void progress(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -534,12 +536,12 @@ static const struct {
     const char *id;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "to-and-fro", to_and_fro },
-    { "restarted", restarted },
-    { "then-another", then_another },
+    { "undo-and-redo-in-any-order", to_and_fro },
+    { "redo-survives-restart", restarted },
+    { "redone-step-can-be-undone", then_another },
     { "killed-before-commit", killed_before_commit },
-    { "dropped", dropped },
-    { "not-kept", not_kept },
+    { "next-change-ends-redo", dropped },
+    { "undo-without-redo-ends-earlier-redos", not_kept },
     { "linked-back", linked_back },
     { "open-step", open_step },
     { "preview", preview },

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore-paths-cases-test - whatever a step does to a folder, restoring all
- * paths of the folder makes it what it was before the step; and the restore is
- * a step that can be undone and redone. The cases are those of engine-test,
- * over each backend.
+ * restore-paths-cases-test - a restore of all paths equals an undo.
+ *
+ * Whatever a step does, the folder is what it was before the step.
+ *
+ * The restore is a step that can be undone and redone. The cases are those of
+ * engine-test, over each backend.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -23,7 +25,7 @@ static json_t *restore_all(struct world *w, bool dry)
         w, "restore", json_pack("{s:[s], s:b}", "paths", ".", "dry_run", dry));
 }
 
-/* A step that left nothing but other times may leave nothing to restore. */
+/* A step that changed only times may leave nothing to restore. */
 static void check(struct world *w, GPtrArray *before, GPtrArray *after)
 {
     json_t *answer = restore_all(w, true);
@@ -66,7 +68,7 @@ static void run_case(gconstpointer data)
     world_free(w);
 }
 
-/* Two tests may have one, and GLib forgets all tests at the end. */
+/* Two tests may share one, and GLib loses track of them at exit. */
 static GPtrArray *bound_cases;
 
 static void add_cases(const struct world_backend *backend,

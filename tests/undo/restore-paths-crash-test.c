@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore-paths-crash-test - a restore of paths that is killed, or of which a
- * system call fails, at any point: the folder is what it was, or, if the new
- * step is in the history, what it is to be; and what is told is true.
+ * restore-paths-crash-test - faults at any point of undo by path.
+ *
+ * The restore of paths is killed, or a system call of it fails.
+ *
+ * The folder is then as before, or, if the new step is in the history, as
+ * requested; and the reply is true.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +34,7 @@ struct kind {
     const char *name;
     enum fault_action action;
     int error;
-    unsigned factor; /* with a stride, of so many times fewer points */
+    unsigned factor; /* with a stride: this many times fewer points */
 };
 
 static const struct kind kinds[] = {
@@ -108,7 +111,7 @@ static void open_world(struct rig *r)
     g_assert_no_error(error);
 }
 
-/* But for the folder itself, which is not asked for: its time is that of the
+/* Except the folder itself, which is not asked for: its time is that of the
  * last change. */
 static void expect_restored(struct rig *r)
 {
@@ -126,8 +129,8 @@ static void expect_restored(struct rig *r)
 
 /* ---- one round ----------------------------------------------------------- */
 
-/* In a process of its own: 0: it said that it is done, 1: that it failed, -1:
- * it was killed. */
+/* In a child process: 0: it reported success, 1: an error, -1: it was killed.
+ */
 static int run_child(struct rig *r, const struct fault_plan *plan)
 {
     pid_t pid = fork();
@@ -153,7 +156,7 @@ static int run_child(struct rig *r, const struct fault_plan *plan)
     return WEXITSTATUS(status);
 }
 
-/* The next start has finished it, and what it leaves is undone. */
+/* The next start has completed it, and its result can be undone. */
 static void look_after(struct rig *r, int told)
 {
     guint count;
@@ -175,7 +178,7 @@ static void look_after(struct rig *r, int told)
     r->w->backend->stop(r->w);
 }
 
-/* False: the point was not reached. */
+/* Return false if the point was not reached. */
 static bool run_round(struct rig *r, const struct kind *kind, unsigned point)
 {
     const struct fault_plan plan = { kind->action, point, kind->error };
@@ -226,8 +229,8 @@ struct bound {
     const struct world_backend *backend;
 };
 
-/* That it told of an error is no reason for the folder to be another one when
- * the next process looks; nor has it any left-overs. */
+/* After an error the next process must find the same folder, without
+ * left-overs. */
 static void disturb_everywhere(gconstpointer data)
 {
     const struct bound *bound = data;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore-paths-refused-test - undo by path: what cannot be restored, or is
- * another process's, is refused as a whole; what a client may not do by itself
- * is no obstacle.
+ * restore-paths-refused-test - undo by path is refused as a whole.
+ *
+ * It is refused if a path cannot be restored or is another process's.
+ *
+ * What a client may not do itself is no obstacle.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -52,8 +54,8 @@ static void refusals(gconstpointer backend)
     restore_rig_end(&t);
 }
 
-/* An edit by another process is only overwritten with force, and undo brings it
- * back. One beside what is asked for is in nobody's way. */
+/* An edit by another process is overwritten only with force, and undo restores
+ * it. An edit beside the paths does not matter. */
 static void outside_edits(gconstpointer backend)
 {
     g_autoptr(GPtrArray) edited = NULL;
@@ -82,7 +84,7 @@ static void outside_edits(gconstpointer backend)
     restore_rig_end(&t);
 }
 
-/* They ask about what a command destroys. */
+/* Safeguards are for what a command destroys. */
 static void safeguards(gconstpointer backend)
 {
     struct restore_rig t;
@@ -104,7 +106,7 @@ static void set_bits(struct world *w)
     DO(unlink, "second-tool");
 }
 
-/* What a client may not set any more was there. */
+/* The former mode has bits that a client may no longer set. */
 static void privileged_bits(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -137,7 +139,7 @@ static void rewrite_big(struct world *w)
     WRITE("file", "CHANGED");
 }
 
-/* Its step would have to be unprotected: then it could not be undone. */
+/* The step would be unprotected, so it could not be undone. */
 static void log_limits(gconstpointer backend)
 {
     struct restore_rig t;
@@ -167,7 +169,7 @@ static void change_closed(struct world *w)
     DO(chmod, "closed", 0500);
 }
 
-/* Modes that keep their owner out are no obstacle, and stay as they are. */
+/* Modes that deny their owner access are no obstacle, and do not change. */
 static void closed_to_owner(gconstpointer backend)
 {
     struct world *w = world_new(backend);

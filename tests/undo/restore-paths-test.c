@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore-paths-test - undo by path: what is named becomes what it was before a
- * step, and nothing else changes. Undoing that brings back exactly what was
- * there.
+ * restore-paths-test - undo by path changes the named paths only.
+ *
+ * They become what they were before a step.
+ *
+ * An undo of that restores exactly what was there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +57,7 @@ static void each_path_alone(gconstpointer backend)
     restore_rig_end(&t);
 }
 
-/* Missing folders above are made with the metadata that they had. */
+/* Missing directories above are made with their former metadata. */
 static void missing_folders(gconstpointer backend)
 {
     struct stat st, sub;
@@ -99,7 +101,7 @@ static void other_kinds(gconstpointer backend)
     CHECK("symbolic");
     CHECK("file/inside");
     CHECK("dir", "dir/sub/one", "file", "empty", "symbolic");
-    /* In a folder that is a symlink now. */
+    /* Below a directory that is a symlink now. */
     restore_rig_refused(&t, PATHS("dir/sub/one"), ERROR_INVALID_FIELD);
     restore_rig_end(&t);
 }
@@ -163,7 +165,7 @@ static void links(gconstpointer backend)
     /* Removed: it comes back as a copy. */
     CHECK("dir/other-link");
     CHECK("third-link");
-    /* A file stays one, also under the names that were not asked for. */
+    /* A file stays one inode, also under names that were not asked for. */
     answer = restore_rig_restore(&t, PATHS("linked"));
     g_assert_true(edits_warns(answer, "linked: the file has other names"));
     json_decref(answer);
@@ -292,7 +294,8 @@ static void two_steps(gconstpointer backend)
         json_pack("{s:[s], s:I}", "paths", "file", "down_to", (json_int_t)id)));
     edits_assert_text(&(struct edits){ .w = w }, "file",
                       "CHANGED and longer than it was");
-    /* Restoring is a step; so what it restored from is older now. */
+    /* A restore is a step; so the one that it restored from is further back
+     * now. */
     json_decref(world_request(
         w, "restore", json_pack("{s:[s], s:i}", "paths", ".", "down_to", 1)));
     world_assert_equal(w, t.before);
@@ -326,8 +329,8 @@ static const struct {
     { "changed-in-place", change_in_place },
     { "each-path-alone", each_path_alone },
     { "missing-folders-above", missing_folders },
-    { "other-kinds", other_kinds },
-    { "renamed", renamed },
+    { "type-changes", other_kinds },
+    { "renamed-paths", renamed },
     { "links", links },
     { "removed-links", removed_links },
     { "large-file-costs-what-differs", large_file },

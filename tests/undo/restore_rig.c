@@ -112,8 +112,8 @@ static bool is_above(const char *path, const char *const *paths)
     return above;
 }
 
-/* path -> line, without "same-as", which names paths that were not asked for.
- * Of folders above what was asked for, only that they are there. */
+/* Return path -> line, without "same-as", which names paths that were not asked
+ * for. Directories above what was asked for only have to exist. */
 static GHashTable *table_of(GPtrArray *lines, const char *const *paths,
                             bool asked)
 {
@@ -153,7 +153,7 @@ static void compare(GPtrArray *wanted, GPtrArray *now, const char *const *paths,
         if (g_hash_table_contains(a, path))
             continue;
         g_test_message("left: %s", (const char *)path);
-        /* A folder above that was made. */
+        /* A directory above was made. */
         g_assert_true(!asked && is_above(path, paths));
     }
 }

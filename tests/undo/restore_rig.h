@@ -4,7 +4,7 @@
  *
  * It has the files "file", "second", "bystander", "big" (sparse), "linked",
  * which is "dir/other-link", too, and one whose name is not UTF-8; the symlink
- * "symbolic"; the folders "empty" and "dir", with "file", "sub/one" and
+ * "symbolic"; the directories "empty" and "dir", with "file", "sub/one" and
  * "sub/deeper/two".
  */
 #ifndef TESTS_RESTORE_RIG_H
@@ -13,36 +13,37 @@
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 
-enum { RESTORE_RIG_BIG = 8 << 20 }; /* bytes of "big", and 100 */
+enum { RESTORE_RIG_BIG = 8 << 20 }; /* "big" has 100 bytes more */
 
 struct restore_rig {
     struct world *w;
-    GPtrArray *before, *after; /* the tree, around the step */
+    GPtrArray *before, *after; /* the tree before and after the step */
 };
 
 typedef void restore_rig_change(struct world *w);
 
-/* Make it, and the step. False: not here. */
+/* Make the folder and the step. False: not possible here. */
 bool restore_rig_begin(struct restore_rig *t, gconstpointer backend,
                        restore_rig_change *first);
 void restore_rig_end(struct restore_rig *t);
 
-/* A change of each kind. */
+/* Make a change of each kind. */
 void restore_rig_change_much(struct world *w);
 
-/* paths end with NULL, here and below. */
+/* paths are NULL-terminated, here and below. */
 json_t *restore_rig_payload(const char *const *paths, bool force);
 
-/* Restore them, by a new step. The answer, new. */
+/* Restore the paths in a new step. The reply, new. */
 json_t *restore_rig_restore(struct restore_rig *t, const char *const *paths);
 
-/* What is asked for is as before the step, all else as after it. */
+/* Assert that the paths are as before the step, and all else as after it. */
 void restore_rig_compare(struct restore_rig *t, const char *const *paths);
 
-/* Restore, look, undo, look, redo, look, and undo again. The answer, new. */
+/* Restore, undo, redo, and undo again, with a comparison after each. The reply,
+ * new. */
 json_t *restore_rig_check(struct restore_rig *t, const char *const *paths);
 
-/* It is refused with this code, and nothing has changed. */
+/* Assert that it is refused with this code and changes nothing. */
 void restore_rig_refused(struct restore_rig *t, const char *const *paths,
                          int code);
 

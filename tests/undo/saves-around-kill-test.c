@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * saves-around-kill-test - what another process saves while the engine dies in
- * a step is in the folder or in damaged/ after the recovery.
+ * saves-around-kill-test - no save around a kill is lost.
+ *
+ * What another process saves while the engine is killed in a step is in the
+ * folder or in damaged/ after the recovery.
  *
  * A step has written into many files, and made others. Every 50 ms another
  * process saves one of each, before the engine is killed and after. No clock
- * tells whose the last changes were, so both are kept.
+ * can tell whose the last changes were, so both are kept.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -102,8 +104,8 @@ static void many(struct edits *f)
     no_save_is_lost(f);
 }
 
-/* Another process moves a folder of its own into one that the step made: no
- * time of what is in it changes. */
+/* Another process moves a directory of its own into one that the step made: no
+ * time of its content changes. */
 static void moved_folder_is_kept(struct edits *f)
 {
     g_autofree char *damaged = g_build_filename(f->w->undo_dir, "damaged",

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stuck-test - what would stop an undo half-way: it is found before a change is
- * made, or before the first of it is taken back.
+ * stuck-test - obstacles to an undo are found before it begins.
+ *
+ * What would stop it half-way is found before anything changes, or before the
+ * first step is undone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,8 +42,8 @@ static bool bind_mount(struct world *w, const char *at)
     return mount(other, at, NULL, MS_BIND, NULL) == 0;
 }
 
-/* Of the same filesystem: the numbers are its own, but nothing can be moved
- * between the two. */
+/* Bind mounts: inode numbers are those of the file system, but no name can be
+ * moved between the two. */
 static void mounted_refused(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -75,8 +77,8 @@ static void mounted_refused(gconstpointer backend)
     world_free(w);
 }
 
-/* A folder of the share, and a file, have a second place in it: that is another
- * mount, whichever of the two was seen first. */
+/* A directory of the share, and a file, are mounted a second time in it,
+ * whichever of the two places is found first. */
 static void mounted_twice(struct world *w, const char *first,
                           const char *second)
 {
@@ -144,7 +146,7 @@ static void alias_before(gconstpointer backend)
     mount_twice(backend, "seen/f", "data/f");
 }
 
-/* ---- files that others use ----------------------------------------------- */
+/* ---- files in use by other processes ------------------------------------- */
 
 enum { TRIES = 200, TRY_US = 10000 };
 
@@ -161,7 +163,7 @@ static void fill_program(struct world *w)
     OK(chmod(program, 0755));
 }
 
-/* A part of the file that does not matter to who runs it. */
+/* Change a part of the file that does not affect its execution. */
 static void change_program(struct world *w)
 {
     struct stat st;
@@ -179,7 +181,7 @@ static pid_t run_program(struct world *w)
     gboolean ok = FALSE;
     GPid pid = -1;
 
-    /* A server that mounts closes what it has written a little later. */
+    /* A file server closes what it has written a little later. */
     for (int i = 0; !ok && i < TRIES; i++) {
         ok = g_spawn_async(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL,
                            NULL, &pid, NULL);
@@ -213,7 +215,7 @@ static json_t *one_step(bool force)
     return json_pack("{s:i, s:b}", "steps", 1, "force", force);
 }
 
-/* Undo and redo say so, change nothing, and can be asked again. */
+/* Undo and redo report it, change nothing, and can be repeated. */
 static void program(gconstpointer backend)
 {
     static const char text[] = "'d/program' is running as a program";
@@ -245,7 +247,7 @@ static void program(gconstpointer backend)
     world_free(w);
 }
 
-/* At the start, of a step that was interrupted. */
+/* At the start, for a step that was interrupted. */
 static void program_at_start(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -296,7 +298,7 @@ static int link_outside(struct world *w)
     return link(from, to);
 }
 
-/* The step has changed the file, what is then at its names is the test's. */
+/* The step has changed the file; the test decides which names it has then. */
 static void leased(gconstpointer backend, void (*change)(struct world *w),
                    const char *move, const char *at, bool force)
 {
@@ -344,16 +346,16 @@ static void lease_by_other_name(gconstpointer backend)
     leased(backend, change_and_remove, ":", "e/other", false);
 }
 
-/* Another process has given the file new names, of which no record tells. */
+/* Another process has given the file new names, which are in no record. */
 static void lease_of_moved_file(gconstpointer backend)
 {
     leased(backend, change_program, "mv d/program x && mv e/other e/y", "e/y",
            true);
 }
 
-/* ---- as many names as there can be --------------------------------------- */
+/* ---- the maximum number of links ----------------------------------------- */
 
-enum { MOST_LINKS = 65000 }; /* ext4 */
+enum { MOST_LINKS = 65000 }; /* of ext4 */
 
 static const struct loop_fs ext4 = { "ext4", "mkfs.ext4 -q -F -m 0", 64 << 20 };
 
@@ -373,7 +375,7 @@ static void fill_links(struct world *w)
     }
 }
 
-/* A redo would need one more, so it is done without. */
+/* A redo would need one more link, so there is none. */
 static void most_links(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -401,7 +403,7 @@ static void most_links(gconstpointer backend)
     world_free(w);
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 static const struct world_backend *const backends[] = {
     &world_folder,
@@ -413,23 +415,23 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "mounted", mounted_refused },
+    { "bind-mount-stays-unchanged", mounted_refused },
     { "mounted-alias-after", alias_after },
     { "mounted-alias-before", alias_before },
-    { "program", program },
-    { "program-at-start", program_at_start },
-    { "lease", lease },
+    { "running-program-stops-undo", program },
+    { "running-program-at-start", program_at_start },
+    { "leased-file-stops-undo", lease },
     { "lease-by-another-name", lease_by_other_name },
     { "lease-of-a-moved-file", lease_of_moved_file },
-    { "most-links", most_links },
+    { "maximum-number-of-links", most_links },
 };
 
 int main(int argc, char **argv)
 {
     umask(022);
-    signal(SIGIO, SIG_IGN); /* of a lease */
+    signal(SIGIO, SIG_IGN); /* sent for a lease */
     g_test_init(&argc, &argv, NULL);
-    /* So that nothing stays mounted, whatever happens. */
+    /* In a private mount namespace no mount outlives the test. */
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {

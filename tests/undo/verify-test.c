@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verify-test - edits from outside that a rollback finds by comparing what a
- * step left with what is there (verify.h), and what is nobody's edit.
+ * verify-test - a rollback finds outside edits by comparison (verify.h).
+ *
+ * It compares what a step left with what is there, and must not report the
+ * engine's own changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +16,7 @@
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
 
-/* ---- what a step touched was edited -------------------------------------- */
+/* ---- edits of what a step touched ---------------------------------------- */
 
 static void same_bytes(struct edits *f)
 {
@@ -25,7 +27,7 @@ static void same_bytes(struct edits *f)
     edits_assert_text(f, "file", "old");
 }
 
-/* Neither size nor mtime tell. */
+/* Neither size nor mtime shows the edit. */
 static void same_times(struct edits *f)
 {
     g_autofree char *full = world_host_path(f->w, "file");
@@ -43,7 +45,7 @@ static void same_times(struct edits *f)
     edits_assert_text(f, "file", "old");
 }
 
-/* What replaced the file makes room, and comes back with the redo. */
+/* The replacement of the file is put aside, and redo restores it. */
 static void replaced(struct edits *f)
 {
     edits_client_step(f, "file", "new");
@@ -136,8 +138,9 @@ static void folder_mode(struct edits *f)
     edits_forced(f, "dir");
 }
 
-/* The client has the file open all the time: the next step finds it where undo
- * and redo have put it, says so, and others' edits of it are noticed. */
+/* The client has the file open all the time: the next step finds the file where
+ * undo and redo have put it and reports that path, and edits of it by other
+ * processes are detected. */
 static void while_open(struct edits *f, int (*change)(struct world *w))
 {
     struct world *w = f->w;
@@ -196,9 +199,9 @@ static void between(struct edits *f)
     edits_refused(f, "file");
 }
 
-/* ---- what is nobody's edit ----------------------------------------------- */
+/* ---- changes that are not edits ------------------------------------------ */
 
-/* Not what the step touched: comparing is not to complain. */
+/* An edit of what the step did not touch is not reported. */
 static void beside(struct edits *f)
 {
     if (edits_is_watched(f)) {
@@ -214,7 +217,7 @@ static void beside(struct edits *f)
     edits_assert_text(f, "other", "mine");
 }
 
-/* Undo moves a folder back with whatever is in it by then. */
+/* Undo moves a directory back with whatever is in it by then. */
 static void inside_moved(struct edits *f)
 {
     int64_t id;
@@ -244,7 +247,7 @@ static void own_undo(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* Changes the ctime, and leaves no step. */
+/* Changes the ctime, but is not a step. */
 static void own_nothing(struct edits *f)
 {
     int64_t id;
@@ -258,7 +261,7 @@ static void own_nothing(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* The log gives up its link of a file that has another name. */
+/* The log removes its link of a file that has another name. */
 static void own_eviction(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -275,7 +278,7 @@ static void own_eviction(struct edits *f)
     world_assert_equal(f->w, before);
 }
 
-/* A crash in the middle of undoing the newer step. */
+/* A crash half-way through the undo of the newer step. */
 static void own_interrupted(struct edits *f)
 {
     g_autofree char *step = g_build_filename(f->w->undo_dir, "steps", "2",
@@ -293,7 +296,7 @@ static void own_interrupted(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 static const struct edits_case cases[] = {
     { "verify/same-bytes", same_bytes },
@@ -308,12 +311,12 @@ static const struct edits_case cases[] = {
     { "verify/between-steps", between },
     { "verify/linked-while-open", linked_while_open },
     { "verify/moved-while-open", moved_while_open },
-    { "verify/beside", beside },
+    { "verify/untouched-files-do-not-count", beside },
     { "verify/inside-moved", inside_moved },
-    { "verify/own-undo", own_undo },
-    { "verify/own-nothing", own_nothing },
-    { "verify/own-eviction", own_eviction },
-    { "verify/own-interrupted", own_interrupted },
+    { "verify/own-undo-is-no-edit", own_undo },
+    { "verify/own-ineffective-change-is-no-edit", own_nothing },
+    { "verify/own-eviction-is-no-edit", own_eviction },
+    { "verify/own-interrupted-undo-is-no-edit", own_interrupted },
 };
 
 int main(int argc, char **argv)

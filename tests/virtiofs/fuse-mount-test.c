@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse-mount-test - real work on a mount of the daemon (--mount), compared
- * with the same work on a bare folder.
+ * fuse-mount-test - real work on a mount of the daemon (--mount).
  *
- * Needs root (or fusermount3), /dev/fuse, git, make, cc, python3 and the attr
- * tools; it is skipped where one is missing.
+ * It is compared with the same work on a bare directory. Needs root (or
+ * fusermount3), /dev/fuse, git, make, cc, python3 and the attr tools; skipped
+ * if one is missing.
  */
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -49,7 +49,7 @@ static char *make_folder(const char *parent, const char *name)
     return path;
 }
 
-/* The mount is there once the folder is on another device. */
+/* The mount is there once the directory is on another device. */
 static void wait_for_mount(const struct mounted *m)
 {
     struct stat above, here;
@@ -62,7 +62,7 @@ static void wait_for_mount(const struct mounted *m)
     }
 }
 
-/* In the child: a test that fails leaves nothing mounted. */
+/* In the child: no mount outlives a test that fails. */
 static void die_with_parent(gpointer data)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -114,7 +114,7 @@ static int wait_exit(struct mounted *m)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Run a command and return what it printed; it must succeed. */
+/* Run a command and return its output; it must succeed. */
 static char *run(const char *command)
 {
     char *argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)command, NULL };
@@ -149,7 +149,7 @@ static void stop(struct mounted *m)
 
 static char *work_in(const char *folder)
 {
-    const char *srcdir = g_getenv("srcdir"); /* from make check */
+    const char *srcdir = g_getenv("srcdir"); /* set by make check */
     g_autofree char *script =
         srcdir
             ? g_build_filename(srcdir, "tests/virtiofs/fuse-workload.sh", NULL)
@@ -159,7 +159,7 @@ static char *work_in(const char *folder)
     return run(command);
 }
 
-/* All names with what must be the same everywhere, and the contents. Git
+/* List all names with what must be the same everywhere, and the contents. Git
  * writes times into its index. */
 static char *describe(const char *folder)
 {
@@ -210,7 +210,7 @@ static void test_never(void)
     test_work("never", true);
 }
 
-/* Unmounted by somebody else, the daemon ends. */
+/* The daemon ends when another process unmounts. */
 static void test_unmounted(void)
 {
     g_autofree char *command = NULL;

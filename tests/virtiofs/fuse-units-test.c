@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse-units-test - the id table and the request reader by themselves.
+ * fuse-units-test - unit tests of the id table and the request reader.
  */
 #include <errno.h>
 #include <glib.h>
@@ -32,10 +32,10 @@ static void test_ids(void)
     g_assert_true(slot_table_remove(table, id));
     g_assert_false(slot_table_remove(table, id));
     g_assert_null(slot_table_get(table, id));
-    g_assert_cmpint(n_destroyed, ==, 0); /* it is held yet */
+    g_assert_cmpint(n_destroyed, ==, 0); /* it is still held */
     slot_table_put(table, id);
     g_assert_cmpint(n_destroyed, ==, 1);
-    /* The slot is used again under another id. */
+    /* The slot is reused under another id. */
     g_assert_cmpint(slot_table_insert(table, &b, &own, &other), ==, 0);
     g_assert_cmpuint((uint32_t)other, ==, (uint32_t)id);
     g_assert_cmpuint(other, !=, id);
@@ -78,7 +78,7 @@ static struct slot_table *shared;
 static uint64_t shared_id;
 static gint stop;
 
-/* Holds whatever is there now; it must be alive while held. */
+/* Hold whatever is there now; it must be alive while held. */
 static gpointer use_shared(gpointer data)
 {
     while (!g_atomic_int_get(&stop)) {
@@ -121,8 +121,8 @@ static void test_race(void)
 
 /* ---- fuse_request -------------------------------------------------------- */
 
-/* A request cut into pieces of one byte is read, and its reply written, as if
- * it were whole. */
+/* A request in pieces of one byte is read, and its reply written, like a whole
+ * one. */
 static void test_pieces(void)
 {
     struct fuse_scratch *scratch = fuse_scratch_new();
@@ -176,7 +176,7 @@ static void test_data(void)
     struct iovec *iov;
     unsigned n;
 
-    head->len = 150; /* there is more, which does not count */
+    head->len = 150; /* what follows is ignored */
     g_assert_cmpint(fuse_request_begin(&request, scratch, in, 2, NULL, 0), ==,
                     0);
     g_assert_cmpint(fuse_request_load_args(&request, 8, true), ==, 0);
@@ -205,7 +205,7 @@ struct map_case {
     struct mapping mappings[5];
 };
 
-/* The examples of virtiofsd's documentation, and what surrounds them. */
+/* The examples of virtiofsd's documentation, and edge cases of them. */
 static const struct map_case map_cases[] = {
     { "prefix-all",
       ":prefix:all::user.virtiofs.::bad:all:::",

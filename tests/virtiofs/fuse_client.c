@@ -50,7 +50,7 @@ int fuse_client_call(struct client *client, unsigned queue, uint32_t opcode,
     return out.error;
 }
 
-/* A request whose reply, if it is none of an error, is one struct. */
+/* Send a request whose reply, unless an error, is one struct. */
 static int call_struct(struct client *client, uint32_t opcode, uint64_t node,
                        const struct iovec *args, unsigned n_args, void *reply,
                        uint32_t reply_size)
@@ -70,7 +70,7 @@ static int call_struct(struct client *client, uint32_t opcode, uint64_t node,
 
 struct fuse_init_out fuse_client_init(struct client *client)
 {
-    /* All flags, as a kernel that knows everything. */
+    /* All flags, as from a kernel that supports everything. */
     struct fuse_init_in in = { .major = 7,
                                .minor = 41,
                                .max_readahead = 128 << 10,

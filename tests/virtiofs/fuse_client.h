@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_client - FUSE requests for tests, as the guest's kernel makes them.
+ * fuse_client - FUSE requests for tests, like those of a guest's kernel.
  *
  * Replies are returned by their place in guest memory, valid until the next
  * request of the same queue. Errors are -errno.
@@ -14,20 +14,20 @@
 /* The queue that the helpers below use. */
 #define FUSE_QUEUE 1
 
-/* A struct iovec of x itself, which lives on. */
+/* A struct iovec of x itself, which must stay alive. */
 #define PIECE(x)                                                               \
     {                                                                          \
         (void *)&(x), sizeof(x)                                                \
     }
 
-/* One request with up to three pieces of arguments; *ret_reply is what
+/* Send a request with up to three pieces of arguments; *ret_reply is what
  * follows the reply's header, *ret_len its length (both may be NULL). */
 int fuse_client_call(struct client *client, unsigned queue, uint32_t opcode,
                      uint64_t node, const struct iovec *args, unsigned n_args,
                      uint32_t reply_size, const void **ret_reply,
                      uint32_t *ret_len);
 
-/* INIT as a Linux 6.12 guest sends it; its reply. */
+/* INIT as a Linux 6.12 guest sends it; returns its reply. */
 struct fuse_init_out fuse_client_init(struct client *client);
 
 /* A client that has done INIT. */

@@ -2,9 +2,9 @@
  *
  * inject - see inject.h.
  *
- * The process is stopped, where it waits in a system call. Its registers are
- * set to the other call's, and the "syscall" instruction in which it was is
- * made again, as a single step. Data lies far below the stack.
+ * The process is stopped while it waits in a system call. Its registers are set
+ * for the other call, and the "syscall" instruction is executed again, in a
+ * single step. Data is far below the stack.
  */
 #include "tests/virtiofs/inject.h"
 
@@ -19,10 +19,10 @@
 struct inject {
     pid_t pid;
     bool dead;
-    int signal; /* that killed it */
-    long at;    /* where the next data goes */
+    int signal; /* the signal that killed it */
+    long at;    /* address for the next data */
 #ifdef __x86_64__
-    struct user_regs_struct regs; /* rip: behind its "syscall" */
+    struct user_regs_struct regs; /* rip: after its "syscall" */
 #endif
 };
 
@@ -44,7 +44,7 @@ static bool wait_stop(struct inject *inject)
     return !inject->dead;
 }
 
-/* Stopped in a system call? If not, it soon will be. */
+/* Return whether it is stopped in a system call; wait for that. */
 static bool stop_in_call(struct inject *inject)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -76,7 +76,7 @@ struct inject *inject_new(pid_t pid)
     return NULL;
 }
 
-/* One step over the "syscall"; other stops (a signal) are passed over. */
+/* Step over the "syscall"; other stops (a signal) are skipped. */
 static bool step(struct inject *inject)
 {
     struct user_regs_struct now;
@@ -97,7 +97,7 @@ long inject_call(struct inject *inject, long number, long a, long b, long c,
     long result = INJECT_DIED;
 
     regs.rip -= SYSCALL_SIZE;
-    regs.orig_rax = (unsigned long long)-1; /* nothing is to be restarted */
+    regs.orig_rax = (unsigned long long)-1; /* no call is to be restarted */
     regs.rax = (unsigned long long)number;
     regs.rdi = (unsigned long long)a;
     regs.rsi = (unsigned long long)b;

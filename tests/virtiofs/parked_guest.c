@@ -326,7 +326,7 @@ void guest_free(struct guest *g)
 {
     char *argv[] = { (char *)"rm", (char *)"-rf", g->folder, NULL };
 
-    client_free(g->client); /* expects that the daemon ends well */
+    client_free(g->client); /* expects status 0 of the daemon */
     control_client_free(g->control);
     g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL,
                  NULL, NULL);

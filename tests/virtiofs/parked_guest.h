@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parked_guest - a guest that sends many requests at once, and the agent that
- * lets a safeguard hold them.
+ * parked_guest - a guest that sends many requests at once, and its agent.
  *
- * A queue of its own takes the requests. Its ring and its requests lie in
- * memory of its own: each request has two descriptors and a slot for what it
- * reads and writes, and is never sent twice.
+ * The agent lets a safeguard hold them. The requests go to a separate queue.
+ * Its ring and its requests are in memory of their own: each request has two
+ * descriptors and a slot for what it reads and writes, and is never sent twice.
  */
 #ifndef TESTS_PARKED_GUEST_H
 #define TESTS_PARKED_GUEST_H
@@ -31,26 +30,27 @@ struct guest {
     char *safeguard; /* the pending decision */
 };
 
-/* With a file "victim" in its share. */
+/* Make a guest with a file "victim" in its share. */
 struct guest *guest_new(void);
 
 /* The same, with more arguments for the daemon (NULL-terminated). */
 struct guest *guest_new_with(const char *const *arguments);
 
-/* Expects that the daemon ends well. */
+/* Expects the daemon to exit with status 0. */
 void guest_free(struct guest *g);
 
-/* Set the queue up where it is; base: 0, or what guest_stop_queue() gave. */
+/* Set the queue up where it is; base: 0, or the result of guest_stop_queue().
+ */
 void guest_start_queue(struct guest *g, uint32_t base);
 uint32_t guest_stop_queue(struct guest *g);
 
 void guest_enable_queue(struct guest *g, bool enable);
 
-/* Take away the queue's memory, and bring it back. */
+/* Unshare the queue's memory; share it again. */
 void guest_unshare_memory(struct guest *g);
 void guest_share_memory(struct guest *g);
 
-/* Empty the rings, as a guest that boots. */
+/* Empty the rings, like a guest that boots. */
 void guest_clear_queue(struct guest *g);
 
 /* ---- requests ------------------------------------------------------------ */
@@ -60,26 +60,26 @@ void guest_put(struct guest *g, uint32_t opcode, uint64_t node,
                const struct iovec *args, unsigned n_args);
 void guest_kick(struct guest *g);
 
-/* UNLINK or MKDIR in the root; so many folders "folder<n>"; a WRITE of n. */
+/* UNLINK or MKDIR in the root; count directories "folder<n>"; a WRITE of n. */
 void guest_put_name(struct guest *g, uint32_t opcode, const char *name);
 void guest_put_folders(struct guest *g, unsigned count);
 void guest_put_write(struct guest *g, uint64_t node, uint64_t fh, unsigned n);
 
-/* How many were answered; wait until exactly so many were. */
+/* Return how many were answered; wait until exactly count were. */
 unsigned guest_answered(struct guest *g);
 void guest_wait_answered(struct guest *g, unsigned count);
 
-/* Which request the n-th answer is of, and its error. */
+/* Return the request that the n-th reply is for, and its error. */
 unsigned guest_answer(struct guest *g, unsigned n, int *ret_error);
 
-/* These answers all have this error. */
+/* Expect this error of all these replies. */
 void guest_expect_answers(struct guest *g, unsigned first, unsigned end,
                           int expected);
 
-/* A read on another queue works. */
+/* Expect a read on another queue to work. */
 void guest_read_on(struct guest *g);
 
-/* On the host: is the name there; how many "folder..." are there? */
+/* On the host: does the name exist; how many "folder..." exist? */
 bool guest_exists(struct guest *g, const char *name);
 unsigned guest_count_folders(struct guest *g);
 

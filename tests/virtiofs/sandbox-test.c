@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sandbox-test - what a daemon that a guest has taken over can reach.
+ * sandbox-test - what a compromised daemon can reach.
  *
  * System calls are made in the daemon's own context (inject.h). First without
- * the seccomp filter, so that each of the other walls is met; then with it,
- * where every one of these calls is the daemon's end.
+ * the seccomp filter, so that each of the other barriers is tested; then with
+ * it, where each of these calls kills the daemon.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 struct daemon {
     struct client *client;
     struct inject *inject;
-    char *beside; /* a file next to the share, which is not to be reached */
+    char *beside; /* a file next to the share, which must stay unreachable */
 };
 
 static bool start(struct daemon *d, const char *const *arguments)
@@ -75,7 +75,7 @@ static bool has_landlock(void)
                    LANDLOCK_CREATE_RULESET_VERSION) >= 2;
 }
 
-/* What a file that is there, but not for us, answers. */
+/* The result for a file that exists but is inaccessible. */
 static void expect_closed(long rc)
 {
     if (rc != -ENOENT && rc != -EROFS)
@@ -87,7 +87,7 @@ static void check_paths(struct daemon *d)
     g_autofree char *inside = g_build_filename(d->client->share, "in", NULL);
     long fd, root = open_at(d, AT_FDCWD, "/", O_PATH | O_DIRECTORY);
 
-    /* The injection works at all, and the share is there. */
+    /* The injection works, and the share is accessible. */
     fd = open_at(d, AT_FDCWD, inside, O_RDWR | O_CREAT);
     g_assert_cmpint(fd, >=, 0);
     g_assert_cmpint(call(d, SYS_close, fd, 0, 0), ==, 0);
@@ -130,7 +130,7 @@ static void test_paths(gconstpointer arguments)
     stop(&d);
 }
 
-/* Share and log have a parent that is mounted: Landlock keeps it closed. */
+/* A parent of the share and the log is mounted: Landlock keeps it closed. */
 static void test_common_parent(void)
 {
     g_autofree char *log = g_strdup_printf("%s/stepback-sandbox-test-%d",
@@ -151,7 +151,7 @@ static void test_common_parent(void)
     g_assert_true(g_spawn_command_line_sync(remove, NULL, NULL, NULL, NULL));
 }
 
-/* The chroot alone is no wall for root; Landlock behind it is. */
+/* For root the chroot alone is no barrier; Landlock is. */
 static void test_chroot(void)
 {
     static const char *const arguments[] = { "--sandbox=chroot",
@@ -208,7 +208,8 @@ static void check_network(struct daemon *d)
     call(d, SYS_close, fd, 0, 0);
 }
 
-/* An abstract socket of somebody outside: they belong to a network. */
+/* An abstract socket of an outside process: these belong to a network
+ * namespace. */
 static void check_abstract_socket(struct daemon *d)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -236,7 +237,7 @@ static void check_mounts(struct daemon *d)
     g_assert_cmpint(
         inject_call(d->inject, SYS_mount, where, where, 0, MS_BIND, 0), ==,
         -EPERM);
-    /* With the rights of a user namespace of its own. */
+    /* With the rights of its own user namespace. */
     if (call(d, SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS, 0, 0) == 0 &&
         has_landlock()) {
         where = text(d, d->client->share);
@@ -298,8 +299,8 @@ static void test_filter(gconstpointer data)
     stop(&d);
 }
 
-/* A thread's settings are its own: for those of any other it is told that they
- * are changed, and they are not. */
+/* A thread may change its own settings: a change of any other thread's seems to
+ * succeed and has no effect. */
 static void test_filter_schedule(void)
 {
     /* sched_setattr(2)'s SCHED_ATTR_SIZE_VER0: size and policy, flags, nice */

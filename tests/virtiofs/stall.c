@@ -21,7 +21,7 @@ static gboolean stalling;
 static unsigned count, n_held;
 static uint64_t held[MAX_HELD];
 
-/* One that was killed meanwhile has no answer. */
+/* The caller may have been killed meanwhile. */
 static void let_go(uint64_t id)
 {
     struct seccomp_notif_resp *answer = NULL;
@@ -60,7 +60,7 @@ static void hold(scmp_filter_ctx filter, int call)
     g_assert_cmpint(seccomp_rule_add(filter, SCMP_ACT_NOTIFY, call, 0), ==, 0);
 }
 
-/* Of a call whose last argument are flags. */
+/* For a call whose last argument are flags. */
 static void act_on_flag(scmp_filter_ctx filter, uint32_t action, int call,
                         int flag)
 {
@@ -82,7 +82,7 @@ void stall_install(void)
     hold(filter, SCMP_SYS(preadv));
     act_on_flag(filter, SCMP_ACT_NOTIFY, SCMP_SYS(pwritev2), RWF_SYNC);
     act_on_flag(filter, SCMP_ACT_ERRNO(EAGAIN), SCMP_SYS(preadv2), RWF_NOWAIT);
-    /* Programs that take privileges go on to work, where that is allowed. */
+    /* Programs that gain privileges continue to work, where that is allowed. */
     if (geteuid() == 0)
         g_assert_cmpint(seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0), ==,
                         0);

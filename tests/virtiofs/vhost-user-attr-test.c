@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-attr-test - attributes and extended attributes, through the
- * daemon.
+ * vhost-user-attr-test - attributes and extended attributes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -186,8 +185,8 @@ static void test_xattr_map(void)
     client_free(client);
 }
 
-/* A chown() that changes no owner takes suid bits; what comes of it is this,
- * and a client with a cache for writes says that the ctime changes, too. */
+/* A chown() that changes no owner clears suid bits; this checks the result, and
+ * that a client with a write cache gets a new ctime, too. */
 static void test_chown_to_nobody(void)
 {
     static const char *const arguments[] = { "--allow-suid", NULL };
@@ -210,7 +209,7 @@ static void test_chown_to_nobody(void)
     client_free(client);
 }
 
-/* By default no file is left that gives rights on the host to others. */
+/* By default no file remains that grants other users of the host rights. */
 static void test_grants(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -240,8 +239,8 @@ static void test_grants(void)
     client_free(client);
 }
 
-/* A write takes a file's capabilities, also where the host's kernel does not
- * know them as such. */
+/* A write clears a file's capabilities, even if the host's kernel does not
+ * recognise them. */
 static void test_capabilities(void)
 {
     static const char *const arguments[] = { "--xattrmap",

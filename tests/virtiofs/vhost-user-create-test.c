@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-create-test - whose a new file is, with which mode and labels.
+ * vhost-user-create-test - the owner, mode and labels of a new file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
         (void *)(s), strlen(s) + 1                                             \
     }
 
-/* As fuse_client_call(), as this user. */
+/* Like fuse_client_call(), as this user. */
 static int call_as(struct client *client, uint32_t uid, uint32_t gid,
                    uint32_t opcode, uint64_t node, const struct iovec *args,
                    unsigned n_args, void *reply, uint32_t size)
@@ -206,7 +206,7 @@ static void test_umask(void)
         g_assert_cmpint(entry.attr.mode & 070, ==, 070);
     }
     client_free(client);
-    /* Without ACLs the guest has applied it. */
+    /* Without ACLs the guest has applied the umask. */
     client = fuse_client_new(0, NULL);
     OK(mkdir_as(client, 0, 0, ROOT, "d", 0777, 027, &entry));
     g_assert_cmpint(host_stat(client, "d").st_mode & 07777, ==, 0777);
@@ -300,11 +300,12 @@ static void test_labels(void)
     expect_label(client, "d", "red_t");
     OK(create_labelled(client, "f", O_RDWR));
     expect_label(client, "f", "red_t");
-    /* Not what was there already. */
+    /* A file that exists keeps its own. */
     g_assert_true(g_file_set_contents(old, "x", 1, NULL));
     OK(create_labelled(client, "old", O_RDWR));
     expect_label(client, "old", "");
-    /* Not too long, nor too many, and what cannot be labelled is not there. */
+    /* Labels that are too long or too many are refused, and the file is not
+     * made. */
     wrong.context.size = 500;
     g_assert_cmpint(mkdir_labelled(client, "e", &wrong, sizeof(wrong), &entry),
                     ==, -EINVAL);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-device-test - the device's side of the daemon: negotiation, rings
- * that stop and go on, memory that changes, the log of dirty pages, the end.
+ * vhost-user-device-test - the daemon as a device.
+ *
+ * Negotiation, rings that stop and continue, memory that changes, the log of
+ * dirty pages, the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +63,7 @@ static void test_init(void)
                                  FUSE_FLOCK_LOCKS | FUSE_DONT_MASK |
                                  FUSE_NO_OPEN_SUPPORT | FUSE_POSIX_ACL),
                     ==, 0);
-    /* flags2 counts only where INIT_EXT says that it is there. */
+    /* flags2 counts only if INIT_EXT announces it. */
     g_assert_cmpint(send_init(client, 7, 36, FUSE_BIG_WRITES,
                               sizeof(struct fuse_init_in), &out),
                     ==, 0);
@@ -87,7 +89,7 @@ static void test_init_versions(void)
     client_free(client);
 }
 
-/* A guest that boots again holds nothing of its past. */
+/* A guest that reboots keeps nothing. */
 static void test_init_again(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -109,8 +111,8 @@ static void test_init_again(void)
     client_free(client);
 }
 
-/* A daemon that was killed has another one in its place, on the same
- * socket; the machine is started again, and finds what is on the disk. */
+/* A new daemon replaces a killed one, on the same socket; the machine is
+ * restarted, and finds what is on the disk. */
 static void test_daemon_again(void)
 {
     const char *arguments[] = { "--restartable", NULL };
@@ -120,14 +122,15 @@ static void test_daemon_again(void)
     const void *data;
     uint64_t node, fh;
 
-    /* With slots it would not bring the memory again. */
+    /* With slots it would not share the memory again. */
     g_assert_cmphex(client->protocol_features & VU_PROTOCOL_MEM_SLOTS, ==, 0);
     for (int i = 0; i < 3; i++) {
         g_assert_cmpint(
             fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh), ==, 0);
         g_assert_cmpint(fuse_client_write(client, fh, 0, "text", 4, 0), ==, 4);
         client_restart(client);
-        /* QEMU goes by what it negotiated with the first one: REPLY_ACK. */
+        /* QEMU relies on what it negotiated with the first daemon: REPLY_ACK.
+         */
         g_assert_true(client_tell(client, VU_SET_OWNER, NULL, 0, NULL, 0));
         client_start(client, CLIENT_EVENT_IDX);
         g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, -EIO);
@@ -190,7 +193,7 @@ static void test_readonly(void)
 
 /* ---- rings --------------------------------------------------------------- */
 
-/* Requests to both queues at once, from a thread each. */
+/* Requests to both queues at once, from one thread each. */
 struct hammer {
     struct client *client;
     unsigned queue;
@@ -235,7 +238,8 @@ static void test_two_queues(void)
     client_free(client);
 }
 
-/* GET_VRING_BASE says where to go on, and the used ring goes on by itself. */
+/* GET_VRING_BASE returns where to continue; the used ring continues by itself.
+ */
 static void test_resume(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -278,7 +282,7 @@ static void test_disable(void)
     g_assert_true(client_tell(client, VU_SET_VRING_ENABLE, ring, 8, NULL, 0));
     client_submit(client, FUSE_QUEUE, &in, 1, 200);
     client_expect_silence(client, FUSE_QUEUE, 50);
-    /* Features do not enable it, nor disable the other. */
+    /* Features neither enable it nor disable the other. */
     g_assert_true(
         client_tell(client, VU_SET_FEATURES, &client->features, 8, NULL, 0));
     client_expect_silence(client, FUSE_QUEUE, 50);
@@ -289,7 +293,7 @@ static void test_disable(void)
     client_free(client);
 }
 
-/* No kick eventfd: the daemon looks by itself. */
+/* Without a kick eventfd the daemon polls. */
 static void test_polling(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -343,7 +347,7 @@ static void test_queries(void)
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* Slots come and go while a queue is busy. */
+/* Slots are added and removed while a queue is busy. */
 static void test_hotplug(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -377,7 +381,7 @@ static bool is_dirty(const uint8_t *log, uint64_t address)
 
 enum { LOG_SIZE = CLIENT_MEMORY / 4096 / 8 };
 
-/* Its fd is the caller's. */
+/* The caller owns the fd. */
 static int share_log(struct client *client)
 {
     uint64_t payload[2] = { LOG_SIZE, 0 }, reply = 1;
@@ -411,8 +415,8 @@ static void test_dirty_log(void)
     client_free(client);
 }
 
-/* The front-end takes the log's memory back: the queues end, and no more. What
- * is on its way then may be answered or not. */
+/* The front-end truncates the log's memory: the queues end, nothing else does.
+ * A request in progress may be answered or not. */
 static void test_log_taken_back(void)
 {
     struct client *client = fuse_client_new(CLIENT_LOG_ALL, NULL);
@@ -427,7 +431,7 @@ static void test_log_taken_back(void)
 
     g_assert_cmpint(ftruncate(fd, 0), ==, 0);
     client_submit(client, FUSE_QUEUE, in, 2, 200);
-    g_usleep(200000); /* it may be served first, and then found out */
+    g_usleep(200000); /* it may be served before that is detected */
     g_assert_cmpint(write(client->queues[FUSE_QUEUE].kick, &one, sizeof(one)),
                     ==, sizeof(one));
     err.fd = client->queues[FUSE_QUEUE].err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-dir-test - directories and lookup counts through the daemon.
+ * vhost-user-dir-test - directories and lookup counts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static void make_files(const struct client *client, const char *dir, int n)
     }
 }
 
-/* What a walk over a directory saw. */
+/* The results of a walk over a directory. */
 struct walk {
     GHashTable *names; /* name -> its node id, or 0 */
     GArray *offsets;   /* d_off of each entry, in order */
@@ -68,7 +68,7 @@ static void note_entry(struct walk *walk, const struct fuse_dirent *dirent,
                                       g_memdup2(&node, sizeof(node))));
 }
 
-/* One reply's entries; returns the offset after the last. */
+/* Note one reply's entries; returns the offset after the last. */
 static uint64_t note_entries(struct walk *walk, bool plus, const char *data,
                              int len)
 {
@@ -129,7 +129,7 @@ static void test_walk(gconstpointer data)
     client_free(client);
 }
 
-/* From any offset that an entry carried, exactly the rest comes. */
+/* From the offset of any entry, exactly the remaining ones follow. */
 static void test_seek(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -176,7 +176,7 @@ static void test_sizes(void)
     client_free(client);
 }
 
-/* Going back to 0 sees what came and went. */
+/* After going back to 0 all changes are visible. */
 static void test_rewind(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -198,7 +198,7 @@ static void test_rewind(void)
     client_free(client);
 }
 
-/* READDIRPLUS counts a lookup of each entry that it describes. */
+/* READDIRPLUS counts a lookup for each entry that it describes. */
 static void test_counts(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -220,7 +220,7 @@ static void test_counts(void)
     g_assert_cmpint(fuse_client_getattr(client, node, &attr), ==, 0);
     fuse_client_forget(client, node, 1);
     g_assert_cmpint(fuse_client_getattr(client, node, &attr), ==, -ESTALE);
-    /* Known again, it has another id: the old one means nothing. */
+    /* Looked up again, it has a new id: the old one is invalid. */
     g_assert_cmpint(fuse_client_lookup(client, ROOT, "entry-0000", &entry), ==,
                     0);
     g_assert_cmpuint(entry.nodeid, !=, node);
@@ -249,7 +249,7 @@ static void test_forget_too_much(void)
     client_free(client);
 }
 
-/* As many in one request as Linux reads at once from /dev/fuse. */
+/* As many in one request as Linux sends at once. */
 static void test_forget_many(void)
 {
     enum { N = 65536 };
@@ -276,7 +276,7 @@ static void test_forget_many(void)
     client_free(client);
 }
 
-/* A handle is closed as what it was opened as. */
+/* A handle must be closed by the request of its kind. */
 static void test_release_other(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -293,7 +293,7 @@ static void test_release_other(void)
     client_free(client);
 }
 
-/* An unlinked file lives on while the guest knows it. */
+/* An unlinked file exists as long as the guest knows it. */
 static void test_unlinked(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -312,7 +312,8 @@ static void test_unlinked(void)
     client_free(client);
 }
 
-/* Of n lookups, how many found no descriptor; those that did are forgotten. */
+/* Return how many of n lookups found no descriptor; those that did are
+ * forgotten. */
 static int count_refused(struct client *client, int n)
 {
     g_autofree uint64_t *nodes = g_new0(uint64_t, n);
@@ -336,7 +337,7 @@ static int count_refused(struct client *client, int n)
     return refused;
 }
 
-/* Without descriptors the guest gets an error, and the daemon lives. */
+/* Without descriptors the guest gets an error, and the daemon survives. */
 static void test_no_descriptors(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -363,7 +364,7 @@ static void test_no_descriptors(void)
 
 enum { N_OPEN = 3000, N_WALKED = 10, FIRST = 512, MOST_KIB = 32 << 10 };
 
-/* Open the root so often, and read a page each time; some are remembered. */
+/* Open the root that often, and read a page each time; note some. */
 static void open_many(struct client *client, uint64_t *handles,
                       struct walk *walks, uint64_t *offsets)
 {
@@ -381,7 +382,7 @@ static void open_many(struct client *client, uint64_t *handles,
     }
 }
 
-/* Many directories, each left half-way, cost little, and can be read on. */
+/* Many directories, each read half-way, cost little, and can be continued. */
 static void test_many_open(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -412,7 +413,7 @@ static void test_many_open(void)
     client_free(client);
 }
 
-/* Of a file that need not be opened to be known. */
+/* The age of a file that can be known without opening it. */
 enum { OLD_ENOUGH_US = 150000 };
 
 static void list(struct client *client, uint64_t node, struct walk *ret_walk)
@@ -433,7 +434,7 @@ static uint64_t listed_node(const struct walk *walk, const char *name)
     return *node;
 }
 
-/* What is listed needs no fd until it is used, and is found then, whatever the
+/* A listed inode needs no fd until it is used, and is then found, whatever the
  * client did to its name. */
 static void test_listed(void)
 {
@@ -462,7 +463,8 @@ static void test_listed(void)
     client_free(client);
 }
 
-/* Who removes what was listed, and forgets nothing, has not the last fds. */
+/* A client that removes what was listed, and forgets nothing, cannot use up the
+ * last fds. */
 static void test_hoarded(void)
 {
     enum { LIMIT = 128, HOARD = 300 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-hostile-test - guests whose FUSE requests break the rules: they
- * get an error, and the daemon serves on.
+ * vhost-user-hostile-test - FUSE requests that break the rules.
+ *
+ * The guest gets an error, and the daemon continues to serve.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +79,7 @@ static void test_all_before_init(void)
     client_free(client);
 }
 
-/* Send these raw bytes as a request: the error of the reply. */
+/* Send these raw bytes as a request: returns the error of the reply. */
 static int send_raw(struct client *client, const void *bytes, uint32_t size,
                     uint32_t room)
 {
@@ -146,8 +147,7 @@ static void test_opcodes(void)
     client_free(client);
 }
 
-/* A request of each opcode whose arguments are noise: whatever it answers, it
- * does answer. */
+/* A request of each opcode with random arguments: each gets a reply. */
 static void test_noise(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -159,7 +159,7 @@ static void test_noise(void)
         const struct iovec in = { bytes, sizeof(bytes) };
         uint32_t len;
 
-        /* The noise has DESTROYs in it. */
+        /* The random data has DESTROYs in it. */
         if (i % 16 == 0)
             fuse_client_init(client);
         for (size_t k = 0; k < sizeof(bytes); k++)
@@ -205,7 +205,7 @@ static void test_ids(void)
     client_free(client);
 }
 
-/* A file's handle is none of a directory's, nor the other way round. */
+/* A file's handle is not valid for directories, nor the reverse. */
 static void test_mixed_handles(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -276,8 +276,8 @@ static void expect_no_file(struct client *client, uint64_t fh, uint64_t good)
     g_assert_cmpint(fuse_client_setattr(client, ROOT, &in, &attr), ==, -EBADF);
 }
 
-/* For each opcode that takes a file's handle, and with those of files that are
- * closed, or open for reading alone. */
+/* For each opcode that takes a file's handle, also with handles of files that
+ * are closed, or open only for reading. */
 static void test_no_files(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -303,7 +303,7 @@ static void test_no_files(void)
     client_free(client);
 }
 
-/* The other queue's client is the same client: INIT there ends it as well. */
+/* The other queue belongs to the same client: INIT there ends it as well. */
 static void test_init_elsewhere(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -325,7 +325,7 @@ static void test_init_elsewhere(void)
     client_free(client);
 }
 
-/* For requests that never were, that are done, and for itself. */
+/* For unknown requests, for completed ones, and for itself. */
 static void test_interrupt_nobody(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -350,7 +350,7 @@ static void test_interrupt_nobody(void)
     client_free(client);
 }
 
-/* Opening one must not wait for its other end, nor reach a device. */
+/* Opening one must neither wait for its other end nor reach a device. */
 static void test_special_files(void)
 {
     static const uint32_t types[] = { S_IFIFO, S_IFSOCK, S_IFCHR };
@@ -367,7 +367,7 @@ static void test_special_files(void)
                                  sizeof(entry), NULL, NULL);
 
         if (r == -EPERM && types[i] == S_IFCHR)
-            continue; /* not as an ordinary user */
+            continue; /* not possible for an ordinary user */
         g_assert_cmpint(r, ==, 0);
         g_assert_cmpint(fuse_client_lookup(client, ROOT, names[i], &entry), ==,
                         0);
@@ -401,7 +401,7 @@ static void test_oversize(void)
     g_assert_cmpint(
         fuse_client_create(client, ROOT, "f", O_RDWR, &node, &write_in.fh), ==,
         0);
-    /* One byte less than it says. */
+    /* One byte less than announced. */
     g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_WRITE, node,
                                      write_args, 2, 8, NULL, NULL),
                     ==, -EINVAL);
@@ -428,7 +428,7 @@ static void test_read_beyond_room(void)
     client_free(client);
 }
 
-/* A write where the host's limit of a file's size forbids it. */
+/* A write beyond the host's limit of file size. */
 static void test_file_size(void)
 {
     struct rlimit before, limit;
@@ -458,7 +458,7 @@ static int wait_for(int fd)
     return poll(&p, 1, 10000);
 }
 
-/* Kick without a look at the ring; it must end. */
+/* Kick without looking at the ring; the daemon must exit. */
 static void expect_end(struct client *client, unsigned queue)
 {
     static const uint64_t one = 1;
@@ -468,9 +468,9 @@ static void expect_end(struct client *client, unsigned queue)
     g_assert_cmpint(wait_for(client->queues[queue].err), ==, 1);
 }
 
-/* Memory that was shared is taken back: its rings end, and nothing else. This
- * side must not look into it either. To the daemon it looks as if it were
- * zeros, which for the second ring, not used yet, would be in order. */
+/* Shared memory is truncated: its rings end, nothing else does. This side must
+ * not access it either. To the daemon it reads as zeros, which would be valid
+ * for the second ring, not used yet. */
 static void test_memory_taken_back(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -482,7 +482,7 @@ static void test_memory_taken_back(void)
     client_free(client);
 }
 
-/* What is to be signalled does not take any more: answers come all the same. */
+/* The eventfd for signals is full: replies arrive nevertheless. */
 static void test_full_call(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -529,7 +529,7 @@ static void test_batch_forget(void)
         struct fuse_forget_one one;
     } request = {
         .head = { .len = sizeof(request), .opcode = FUSE_BATCH_FORGET },
-        .in = { .count = UINT32_MAX }, /* there is but one */
+        .in = { .count = UINT32_MAX }, /* there is only one */
         .one = { .nodeid = 77, .nlookup = 3 },
     };
     struct iovec in = PIECE(request);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-init-test - what the options of the daemon change in what a guest
- * is offered and told.
+ * vhost-user-init-test - how options change what a guest is offered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +19,7 @@ enum { ROOT = 1 };
 struct flag_case {
     const char *id;
     const char *arguments[3];
-    uint64_t with, without; /* of the flags of INIT's answer */
+    uint64_t with, without; /* of the flags in INIT's reply */
 };
 
 static const struct flag_case flag_cases[] = {
@@ -77,9 +76,8 @@ static void test_timeout(void)
     client_free(client);
 }
 
-/* The client is not told of an undo: it must trust no name, as that may be
- * another file's by now, and for no longer than a second what was there before.
- */
+/* The client is not notified of an undo: it must not cache names, which may be
+ * another file's by now, and cache attributes for at most a second. */
 static void test_undo(gconstpointer cache)
 {
     g_autofree char *folder = g_dir_make_tmp("init-test-XXXXXX", NULL);
@@ -119,7 +117,8 @@ static void test_undo(gconstpointer cache)
 
 /* ---- a client that writes later ------------------------------------------ */
 
-/* It reads the rest of a page in a file that it has open for writing alone. */
+/* With write-back the client reads the rest of a page in a file that it has
+ * open only for writing. */
 static void test_writeback(void)
 {
     static const char *const arguments[] = { "--writeback", NULL };
@@ -139,7 +138,7 @@ static void test_writeback(void)
 
 /* ---- submounts ----------------------------------------------------------- */
 
-/* The daemon and this process are in a mount namespace of their own. */
+/* Enter a mount namespace together with the daemon. */
 static bool has_own_mounts(void)
 {
     if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&

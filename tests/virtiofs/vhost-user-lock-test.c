@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-lock-test - a guest's locks, in the daemon as it is shipped
- * (locked in): who waits holds nobody up, can be interrupted, and goes with
+ * vhost-user-lock-test - a guest's locks, in the sandboxed daemon.
+ *
+ * A waiting request does not delay others, can be interrupted, and ends with
  * its client. tests/daemon/locks.py has what programs see of it.
  */
 #include <errno.h>
@@ -54,7 +55,7 @@ static int call(const struct rig *rig, uint32_t opcode, struct fuse_lk_in in,
     return r;
 }
 
-/* SETLKW on the other queue; the answer is for later. */
+/* SETLKW on the other queue; its reply comes later. */
 static void wait_for(const struct rig *rig, struct fuse_lk_in in)
 {
     struct fuse_in_header head = { .len = sizeof(head) + sizeof(in),
@@ -163,7 +164,7 @@ static void test_interrupt(void)
         g_assert_cmpint(
             call(&rig, FUSE_SETLK, lock_of(&rig, 1, F_UNLCK, 0, 9), NULL), ==,
             0);
-        /* Nobody has it. */
+        /* The lock is free. */
         g_assert_cmpint(
             call(&rig, FUSE_SETLK, lock_of(&rig, 3, F_WRLCK, 0, 9), NULL), ==,
             0);
@@ -172,7 +173,7 @@ static void test_interrupt(void)
     client_free(rig.client);
 }
 
-/* The client goes while it waits. */
+/* The client disconnects while it waits. */
 static void test_gone(void)
 {
     struct rig rig = start(with_locks);
@@ -181,10 +182,10 @@ static void test_gone(void)
         call(&rig, FUSE_SETLK, lock_of(&rig, 1, F_WRLCK, 0, 9), NULL), ==, 0);
     wait_for(&rig, lock_of(&rig, 2, F_WRLCK, 0, 9));
     client_expect_silence(rig.client, WAIT_QUEUE, SILENCE_MS);
-    client_free(rig.client); /* expects the daemon's good end */
+    client_free(rig.client); /* expects status 0 of the daemon */
 }
 
-/* The guest's kernel starts anew and holds nothing of its past. */
+/* The guest's kernel restarts and keeps nothing. */
 static void test_reboot(void)
 {
     struct rig rig = start(with_locks);
@@ -218,7 +219,7 @@ static void test_hostile(void)
     in = lock_of(&rig, 1, F_WRLCK, 0, 9);
     in.fh = 12345;
     g_assert_cmpint(call(&rig, FUSE_SETLK, in, NULL), ==, -EBADF);
-    /* Owners without end. */
+    /* An unlimited number of owners. */
     r = 0;
     for (uint64_t owner = 2; r == 0; owner++) {
         g_assert_cmpuint(owner, <, 10000);
@@ -231,7 +232,7 @@ static void test_hostile(void)
     client_free(rig.client);
 }
 
-/* Not asked for: the guest's kernel is not told to send them. */
+/* Without the option the guest's kernel is not offered to send them. */
 static void test_not_offered(void)
 {
     struct client *client = client_new(0, NULL);
@@ -246,7 +247,7 @@ static void test_not_offered(void)
     client_free(client);
 }
 
-/* It asks all the same. */
+/* It sends them nevertheless. */
 static void test_unwanted(gconstpointer option)
 {
     const char *arguments[] = { option, NULL };

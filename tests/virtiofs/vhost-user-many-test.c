@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-many-test - a guest that knows more files than the daemon may have
- * open. STEPBACK_MANY_FILES and STEPBACK_MANY_LIMIT say how many; a million
- * with 4096 takes some minutes.
+ * vhost-user-many-test - a guest with more files than fds.
+ *
+ * It knows more files than the daemon may have open. STEPBACK_MANY_FILES and
+ * STEPBACK_MANY_LIMIT set how many; a million with 4096 takes some minutes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,7 @@ static void use_all(struct client *client, unsigned n,
     struct fuse_attr attr;
 
     for (unsigned i = 0; i < n; i++) {
-        /* Far apart, and each one. */
+        /* Spread widely, and each one. */
         const struct known *one = &known[(uint64_t)i * 7919 % n];
 
         OK(fuse_client_getattr(client, one->node, &attr));
@@ -109,7 +110,8 @@ static void test_many(gconstpointer data)
     client_free(client);
 }
 
-/* Files until there are no more fds: a thread may have closed one just now. */
+/* Create files until there are no more fds: a thread may have closed one just
+ * now. */
 static int create_all(struct client *client, char name[16], GArray *open_files)
 {
     enum { MOST = 50 };
@@ -125,7 +127,7 @@ static int create_all(struct client *client, char name[16], GArray *open_files)
     return r;
 }
 
-/* What is refused must not be there. */
+/* A refused create leaves no file. */
 static void expect_nothing_made(struct client *client, GArray *open_files)
 {
     char name[16];
@@ -139,8 +141,8 @@ static void expect_nothing_made(struct client *client, GArray *open_files)
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
 }
 
-/* Until there are no more fds, also not for one moment longer: a thread that
- * has answered may still have one to close. */
+/* Open until there are no more fds, also after a moment: a thread that has
+ * replied may still have one to close. */
 static int open_all(struct client *client, const struct known *known,
                     GArray *open_files)
 {
@@ -162,7 +164,8 @@ static int open_all(struct client *client, const struct known *known,
     }
 }
 
-/* Open files are the guest's own: when they take all, it is told. */
+/* Open files belong to the guest: when they use up all fds, it gets an error.
+ */
 static void test_no_more(void)
 {
     const char *const arguments[] = { "--rlimit-nofile=512", NULL };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-names-test - guests that send names which are none, and extended
- * attributes that are shorter than they say; what a name that is looked up
- * costs, and for how long it is kept.
+ * vhost-user-names-test - invalid names, and the cost of lookups.
+ *
+ * Also extended attributes that are shorter than announced, and how long an
+ * inode that was looked up is kept.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static void test_new_names(void)
             g_assert_cmpint(call_name(client, opcode, makers[i].size, names[k],
                                       strlen(names[k]) + 1),
                             ==, -EINVAL);
-        /* Without its end. */
+        /* Without a terminator. */
         g_assert_cmpint(call_name(client, opcode, makers[i].size, huge, 65536),
                         ==, -EINVAL);
     }
@@ -89,7 +90,7 @@ static int xattr_call(struct client *client, uint32_t opcode, uint32_t size,
                             NULL, NULL);
 }
 
-/* Values that are shorter than they say, and names without an end. */
+/* Values shorter than announced, and names without a terminator. */
 static void test_xattrs(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -153,7 +154,7 @@ static void test_names(void)
 
 enum { N_FILES = 100, OLD_ENOUGH_US = 150000 };
 
-/* A daemon with old files, and a client that keeps names for so long. */
+/* Start a daemon with old files, and a client that caches names this long. */
 static struct client *start_with_files(const char *cache)
 {
     const char *const arguments[] = { "--cache", cache, NULL };
@@ -185,7 +186,7 @@ static int unlink_file(struct client *client, int i)
     return fuse_client_remove(client, FUSE_UNLINK, ROOT, name);
 }
 
-/* How many are opened by that. */
+/* Return how many files that opens. */
 static unsigned look_up_all(struct client *client)
 {
     unsigned before = client_count_fds(client);
@@ -199,7 +200,7 @@ static unsigned look_up_all(struct client *client)
     return client_count_fds(client) - before;
 }
 
-/* Where names are looked up each time, the first one opens nothing. */
+/* If names are looked up each time, the first lookup opens nothing. */
 static void test_lookups(gconstpointer cache)
 {
     struct client *client = start_with_files(cache);
@@ -214,7 +215,7 @@ static void test_lookups(gconstpointer cache)
     client_free(client);
 }
 
-/* Who has it, beside the one who removes it, keeps it. */
+/* A user of the inode, other than the remover, keeps it. */
 static void test_lookups_removed(gconstpointer cache)
 {
     struct client *client = start_with_files(cache);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-parked-test - a guest whose requests are parked: floods of them,
- * their order, and rings that are stopped or reset meanwhile.
+ * vhost-user-parked-test - a guest whose requests are parked.
+ *
+ * Floods of them, their order, and rings that are stopped or reset meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 enum {
     FLOOD = PARKED_MAX + 2000,
-    GROWTH_KB = 64 << 10, /* what a flood may cost the daemon */
+    GROWTH_KB = 64 << 10, /* limit of the daemon's growth in a flood */
     FEW = 100,
 };
 
@@ -36,7 +37,7 @@ static long resident_kb(struct guest *g)
     return strtol(line + strlen("VmRSS:"), NULL, 10);
 }
 
-/* 10,000 wait, more get ENOSPC, and the daemon serves reads. */
+/* 10,000 wait, further ones get ENOSPC, and the daemon serves reads. */
 static void flood(gconstpointer data)
 {
     bool allow = GPOINTER_TO_INT(data);
@@ -67,8 +68,7 @@ static void flood(gconstpointer data)
 
 /* ---- order --------------------------------------------------------------- */
 
-/* Writes of one file are made, and answered, in the order in which they came.
- */
+/* Writes of one file are made, and answered, in their order. */
 static void order(void)
 {
     struct guest *g = guest_new();
@@ -82,7 +82,7 @@ static void order(void)
     guest_hold(g);
     for (unsigned i = 0; i < FEW; i++)
         guest_put_write(g, node, fh, i);
-    /* It waits for nothing; once it is answered all that came before does. */
+    /* It does not wait; once it is answered all earlier requests wait. */
     guest_put_name(g, FUSE_LOOKUP, "file");
     guest_kick(g);
     guest_wait_answered(g, 1);
@@ -117,13 +117,13 @@ static void pause_guest(gconstpointer data)
     g_assert_cmpuint(guest_count_folders(g), ==, 0);
     guest_start_queue(g, base);
     guest_wait_answered(g, FEW + 1);
-    /* What was not yet taken when it stopped came after the decision. */
+    /* What had not been read at the stop came after the decision. */
     guest_expect_answers(g, 0, FEW + 1, allow ? 0 : -EPERM);
     guest_close_step(g, !allow);
     guest_free(g);
 }
 
-/* A guest that boots anew waits for nothing of its past. */
+/* A guest that reboots does not wait for old requests. */
 static void reset_guest(gconstpointer data)
 {
     bool device = GPOINTER_TO_INT(data);
@@ -153,8 +153,7 @@ static void reset_guest(gconstpointer data)
     guest_free(g);
 }
 
-/* INIT on the same rings, by a guest that should not: what waits is answered.
- */
+/* A misbehaving guest sends INIT on the same rings: what waits is answered. */
 static void init_again(void)
 {
     struct guest *g = guest_new();
@@ -171,7 +170,8 @@ static void init_again(void)
     guest_free(g);
 }
 
-/* The front-end goes while requests wait: the daemon ends, with status 0. */
+/* The front-end disconnects while requests wait: the daemon exits with status
+ * 0. */
 static void disconnect(void)
 {
     struct guest *g = guest_new();
@@ -183,7 +183,7 @@ static void disconnect(void)
     guest_free(g);
 }
 
-/* The guest changes a request that waits: what it says then is done. */
+/* The guest changes a waiting request: the new content is executed. */
 static void changed_request(gconstpointer data)
 {
     bool outside = GPOINTER_TO_INT(data);
@@ -244,7 +244,7 @@ static void count_wake(void *opaque)
     ++*(unsigned *)opaque;
 }
 
-/* The engine's word may come between the try and the putting aside. */
+/* The engine's notification may arrive between the attempt and the parking. */
 static void unit(void)
 {
     unsigned wakes = 0;
@@ -299,7 +299,7 @@ static const struct {
 
 /* ---- descriptors --------------------------------------------------------- */
 
-/* Take all that there are. */
+/* Use up all descriptors. */
 static void take_descriptors(struct guest *g)
 {
     struct rlimit few = { 200, 200 }, many;
@@ -315,7 +315,7 @@ static void take_descriptors(struct guest *g)
     g_assert_cmpint(r, ==, -ENFILE);
 }
 
-/* A guest that has all descriptors cannot keep its changes by that. */
+/* A guest with all descriptors cannot prevent the undo of its changes. */
 static void undo_without_descriptors(void)
 {
     struct guest *g = guest_new();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-pool-test - requests that take long, and what else comes to their
- * queue meanwhile: other requests, a stop, a reset, the guest's end.
+ * vhost-user-pool-test - long requests, and others on their queue.
+ *
+ * Meanwhile there are other requests, a stop, a reset, and the guest's end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ enum { A_WHILE_US = 200000 };
 
 /* ---- requests ------------------------------------------------------------ */
 
-static uint64_t node, fh; /* an open file of the guest's */
+static uint64_t node, fh; /* an open file of the guest */
 
 static struct guest *start(const char *pool_option)
 {
@@ -73,7 +74,8 @@ static void put_sync_write(struct guest *g, unsigned n)
     guest_put(g, FUSE_WRITE, node, args, 2);
 }
 
-/* So many are in work, and as many more wait as there are left. */
+/* in_work requests are running; the others wait, as far as the pool has room.
+ */
 static void put_stalled(struct guest *g, unsigned in_work, unsigned all)
 {
     stall_begin();
@@ -113,7 +115,7 @@ static void put_write(struct guest *g)
     put_sync_write(g, 0);
 }
 
-/* The file is large on the host only, as if somebody else had written it. */
+/* The file is large on the host only, as if another process had written it. */
 static void make_large(struct guest *g)
 {
     g_autofree char *path = g_build_filename(g->client->share, "file", NULL);
@@ -166,7 +168,7 @@ static void test_overtaken(gconstpointer data)
     guest_free(g);
 }
 
-/* Without a pool each waits for the one before it. */
+/* Without a pool each request waits for the one before it. */
 static void test_no_pool(void)
 {
     struct guest *g = start("--thread-pool-size=0");
@@ -200,7 +202,7 @@ static void test_bounded(void)
     guest_free(g);
 }
 
-/* More than the pool may keep: the queue's thread has to do one itself. */
+/* More than the pool may queue: the queue's thread must do one itself. */
 static void test_backlog(void)
 {
     struct guest *g = start("--thread-pool-size=1");
@@ -213,7 +215,7 @@ static void test_backlog(void)
     guest_free(g);
 }
 
-/* A client that closes and forgets the file meanwhile, as no kernel does. */
+/* A client closes and forgets the file meanwhile, which no kernel does. */
 static void test_forgotten(void)
 {
     struct guest *g = start("--thread-pool-size=1");
@@ -230,7 +232,7 @@ static void test_forgotten(void)
     guest_free(g);
 }
 
-/* A change that the pool has is parked, and made when that is allowed. */
+/* A change in the pool is parked, and made when it is allowed. */
 static void test_parked(void)
 {
     struct guest *g = start("--thread-pool-size=2");
@@ -258,7 +260,7 @@ static void test_parked(void)
     guest_free(g);
 }
 
-/* Many of all kinds: each is answered, once. */
+/* Many of all kinds: each gets one reply. */
 static void test_storm(void)
 {
     struct guest *g = start("--thread-pool-size=4");
@@ -288,7 +290,7 @@ static void test_storm(void)
 
 /* ---- the queue's end ----------------------------------------------------- */
 
-/* A queue stops when all that it took is done. */
+/* A queue stops when all that it read is done. */
 static void test_stop(void)
 {
     struct guest *g = start("--thread-pool-size=1");
@@ -311,8 +313,8 @@ static void test_stop(void)
     guest_free(g);
 }
 
-/* What was not begun when the queue was disabled, or when its memory went away,
- * is done when it is back. */
+/* Requests not started when the queue was disabled, or its memory was unshared,
+ * run when it is back. */
 static void check_pause(struct guest *g, void (*pause)(struct guest *g),
                         void (*go_on)(struct guest *g))
 {
@@ -373,7 +375,7 @@ static void test_reset(void)
     guest_free(g);
 }
 
-/* The front-end dies: nobody waits for what was not begun. */
+/* The front-end dies: the exit does not wait for what was not started. */
 static void test_killed(void)
 {
     struct guest *g = start("--thread-pool-size=1");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-ring-test - drivers and front-ends that break the rules of rings
- * and messages: the queue breaks or the message is refused, and the daemon
- * serves on. (vhost-user-hostile-test does the same with FUSE requests.)
+ * vhost-user-ring-test - invalid rings and messages.
+ *
+ * The queue breaks or the message is refused, and the daemon continues to
+ * serve. (vhost-user-hostile-test does the same with FUSE requests.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 
 /* ---- rings --------------------------------------------------------------- */
 
-/* The guest's address of a queue's request memory. */
+/* Return the guest's address of a queue's request memory. */
 static uint64_t arena(const struct client *client)
 {
     return client->queues[FUSE_QUEUE].arena;
@@ -150,7 +151,7 @@ static const struct {
     { "indirect-loop", break_indirect_loop },
 };
 
-/* The queue breaks, the other one works on, and set up anew it works too. */
+/* The queue breaks, the other one works, and after a new setup it works too. */
 static void test_break(gconstpointer data)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -204,7 +205,7 @@ static void test_messages(void)
         client_tell(client, VU_SET_MEM_TABLE, table, sizeof(table), NULL, 0));
     g_assert_false(
         client_tell(client, VU_SET_VRING_ADDR, &addresses, 12, NULL, 0));
-    number = 1; /* an fd should come with it */
+    number = 1; /* the fd for it is missing */
     g_assert_false(client_tell(client, VU_SET_VRING_KICK, &number, 8, NULL, 0));
     g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
     client_free(client);
@@ -238,7 +239,7 @@ static void test_regions(void)
     client_free(client);
 }
 
-/* A stream that makes no sense ends the daemon, with an error. */
+/* A meaningless stream ends the daemon, with an error. */
 static void test_broken_stream(void)
 {
     struct client *client = client_spawn(NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-stale-test - what a guest that still has the node of a file or a
- * folder, which undo or another process has removed, may do with it.
+ * vhost-user-stale-test - nodes of removed files and directories.
+ *
+ * Undo or another process has removed them, and a guest still has the node.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +77,7 @@ static int set_size(struct guest *g, uint64_t node)
     return fuse_client_setattr(g->client, node, &in, &attr);
 }
 
-/* Of a file: it is read, and not changed, until redo has brought it back. */
+/* A file can be read, and not changed, until redo has restored it. */
 static void removed_file(void)
 {
     struct guest *g = guest_new();
@@ -122,7 +123,7 @@ static void removed_folder(void)
     guest_free(g);
 }
 
-/* What the guest itself removed goes on as ever. */
+/* What the guest itself removed remains usable. */
 static void own_removal(void)
 {
     struct guest *g = guest_new();
@@ -147,7 +148,7 @@ static void own_removal(void)
     guest_free(g);
 }
 
-/* By default no name is valid, so that none can lead to another file. */
+/* By default no name is cached, so that none can lead to another file. */
 static void names(gconstpointer cache)
 {
     const char *arguments[] = { cache, NULL };
@@ -160,7 +161,7 @@ static void names(gconstpointer cache)
     guest_free(g);
 }
 
-/* Where names are kept, as there is no log, another process may remove one. */
+/* Without a log names are cached, and another process may remove one. */
 static void removed_outside(void)
 {
     struct client *client = fuse_client_new(0, NULL);

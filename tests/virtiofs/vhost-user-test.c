@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-test - what a guest does with files, through the daemon.
+ * vhost-user-test - a guest's work with files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -97,8 +97,8 @@ static void test_read_write(gconstpointer data)
     client_free(client);
 }
 
-/* Some of it goes out of the host's memory; length 0: to the end. No harm where
- * it stays. */
+/* Drop a part from the page cache; length 0: to the end. Harmless if it stays.
+ */
 static void drop_cached(const char *path, off_t offset, off_t length)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -109,7 +109,8 @@ static void drop_cached(const char *path, off_t offset, off_t length)
     close(fd);
 }
 
-/* Many in turn are in the host's memory; then some are not, or in part. */
+/* Many consecutive parts are in the page cache; then some are not, or partly.
+ */
 static void test_cold_reads(gconstpointer data)
 {
     enum { SIZE = 3 << 20, READ = 200 << 10, TURNS = 10 };
@@ -155,7 +156,7 @@ static void test_open_modes(gconstpointer data)
         ==, -EEXIST);
     g_assert_cmpint(fuse_client_write(client, fh, 0, "one", 3, 0), ==, 3);
     g_assert_cmpint(fuse_client_read(client, fh, 0, 3, &back), ==, -EBADF);
-    /* The host decides where an append goes. */
+    /* The host determines the offset of an append. */
     g_assert_cmpint(fuse_client_write(client, fh, 0, "two", 3, O_APPEND), ==,
                     3);
     expect_content(client, "f", "onetwo", 6);
@@ -171,7 +172,7 @@ static void test_open_modes(gconstpointer data)
     client_free(client);
 }
 
-/* A guest's user without CAP_FSETID takes suid and sgid away by a write, a
+/* A guest's user without CAP_FSETID clears suid and sgid by a write, a
  * truncation and an open that truncates. */
 static void test_kill_priv(gconstpointer data)
 {
@@ -295,7 +296,7 @@ static void test_nodes(gconstpointer data)
                     ==, 0);
     entry = reply;
     g_assert_true(S_ISFIFO(entry->attr.mode));
-    /* The guest's kernel serves it; here an open would wait for a peer. */
+    /* The guest's kernel implements it; here an open would wait for a peer. */
     g_assert_cmpint(fuse_client_open(client, entry->nodeid, O_RDONLY, 0, &fh),
                     ==, -ENXIO);
     if (geteuid() == 0) {
@@ -367,7 +368,7 @@ static void test_ranges(gconstpointer data)
     client_free(client);
 }
 
-/* What is much is copied in parts, so that others come in between. */
+/* A large copy is done in parts, so that other requests run in between. */
 static void test_large_copy(gconstpointer data)
 {
     struct client *client = start(data);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-thread-test - each queue has a thread: that of the high-priority
- * queue waits for no other, takes short turns of the processor, and forgets
- * while requests are handled; what is left when one of them stops; and that a
- * driver is asked for kicks again when its ring goes on.
+ * vhost-user-thread-test - each queue has a thread.
+ *
+ * That of the high-priority queue waits for no other, has short time slices,
+ * and forgets nodes while requests are handled. Also: what remains when one
+ * stops; and that a driver is asked for kicks again when its ring continues.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -58,7 +59,7 @@ static char *name_of(const struct client *client, const char *task)
                                                         : NULL;
 }
 
-/* The number of one with this name, 0 if there is none; and how many. */
+/* Return the number of a thread with this name, 0 if none; and the count. */
 static pid_t find_thread(struct client *client, const char *wanted,
                          unsigned *ret_n)
 {
@@ -86,8 +87,8 @@ static unsigned count_threads(struct client *client, const char *wanted)
     return n;
 }
 
-/* Whoever looks at a busy thread sees what it is for: each has a name that is
- * not the program's, but the first. */
+/* A busy thread can be identified: each but the first has a name that is not
+ * the program's. */
 static void test_names(void)
 {
     g_autofree char *folder = g_dir_make_tmp("thread-test-XXXXXX", NULL);
@@ -146,7 +147,8 @@ static struct scheduling scheduling_of(pid_t thread)
     return found;
 }
 
-/* The high-priority queue's are the shortest, and nothing else is changed. */
+/* The high-priority queue's slices are the shortest, and nothing else changes.
+ */
 static void check_turns(struct client *client, uint64_t wanted_high)
 {
     struct scheduling ours = scheduling_of(0), high, requests;
@@ -178,7 +180,7 @@ static unsigned count_short_turns(struct client *client)
     return n;
 }
 
-/* What takes long makes a thread of the pool, also on that queue. */
+/* A long request creates a pool thread, also on that queue. */
 static void check_not_inherited(struct client *client)
 {
     struct fuse_fsync_in in = { 0 };
@@ -210,7 +212,7 @@ static void test_turns(void)
         OK(setpriority(PRIO_PROCESS, 0, 0));
 }
 
-/* Whoever starts the daemon has chosen another policy. */
+/* The daemon was started with a different policy. */
 static void test_turns_policy(void)
 {
     const struct sched_param none = { 0 };
@@ -223,7 +225,7 @@ static void test_turns_policy(void)
     OK(sched_setscheduler(0, SCHED_OTHER, &none));
 }
 
-/* ---- who waits ----------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 /* The n-th of several that wait on the queue at once. */
 static void put_fsync(struct client *client, unsigned n, uint64_t node,
@@ -247,8 +249,8 @@ static void put_fsync(struct client *client, unsigned n, uint64_t node,
     client_kick(client, FUSE_QUEUE, (uint16_t)(2 * n));
 }
 
-/* Many wait on the one queue, and the first of them for the disk: the other
- * serves all that comes, and after it the many are as they were. */
+/* Many wait on one queue, the first of them for the disk: the other queue
+ * serves everything meanwhile, and afterwards the many are unchanged. */
 static void test_unheld(gconstpointer features)
 {
     const char *const no_pool[] = { "--thread-pool-size=0", NULL };
@@ -264,7 +266,7 @@ static void test_unheld(gconstpointer features)
     for (unsigned i = 0; i < 3; i++) {
         uint64_t index = i % 2 ? FUSE_QUEUE : NEXT_QUEUE;
 
-        /* Whoever masks an interrupt. */
+        /* The front-end masks an interrupt. */
         get_root(client, HIGH_QUEUE);
         g_assert_true(client_tell(client, VU_SET_VRING_CALL, &index,
                                   sizeof(index), &client->queues[index].call,
@@ -306,7 +308,7 @@ static void test_one_stops(gconstpointer data)
     client_free(client);
 }
 
-/* What breaks the one is not the other's. */
+/* An error that breaks one queue does not break the other. */
 static void test_one_breaks(gconstpointer data)
 {
     unsigned broken = GPOINTER_TO_UINT(data);
@@ -348,7 +350,7 @@ enum { ROUNDS = 3000 };
 
 struct forgetter {
     struct client *client;
-    GAsyncQueue *nodes; /* of each, one lookup is to be forgotten */
+    GAsyncQueue *nodes; /* for each, one lookup is to be forgotten */
 };
 
 static gpointer forget_all(gpointer data)
@@ -366,8 +368,8 @@ static void forget_soon(struct forgetter *forgetter, uint64_t node)
     g_async_queue_push(forgetter->nodes, GSIZE_TO_POINTER(node));
 }
 
-/* Known by two lookups, one of which is forgotten while it is used, and the
- * other at the end, while the next one is made. */
+/* Known by two lookups, of which one is forgotten while the node is used, and
+ * the other at the end, while the next one is made. */
 static void use_while_forgotten(struct forgetter *forgetter, unsigned i)
 {
     struct client *client = forgetter->client;
@@ -413,16 +415,16 @@ static void test_forget(gconstpointer cache)
 /* ---- kicks ----------------------------------------------------------------
  */
 
-/* Where the device says whether it is to be kicked, and what it says when it
- * wants to be, at the request with this number. */
+/* Return the place where the device says whether it needs kicks, and its value
+ * if it does, at the request with this number. */
 static uint16_t *kick_wish(struct client_queue *q, uint64_t want)
 {
     return want & CLIENT_EVENT_IDX ? (uint16_t *)&vring_avail_event(&q->ring)
                                    : &q->ring.used->flags;
 }
 
-/* A ring that goes on where it was, as after a pause, with what another
- * back-end may have left there: that it is busy. */
+/* A ring continues where it was, as after a pause, with what another back-end
+ * may have left there: that it is busy. */
 static void go_on(struct client *client, uint32_t base, uint16_t *wish,
                   uint16_t busy)
 {

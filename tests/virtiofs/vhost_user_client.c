@@ -27,7 +27,7 @@
 
 /* ---- process ------------------------------------------------------------- */
 
-/* In the child: a test that fails leaves no daemon behind. */
+/* In the child: no daemon outlives a test that fails. */
 static void die_with_parent(gpointer data)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -320,7 +320,7 @@ static void share_memory(struct client *client)
 }
 
 /* The rings are at the start of memory; then each queue's arena, of which the
- * second one's lies across the border of the regions. */
+ * second crosses the border of the regions. */
 static void place_queue(struct client *client, unsigned index)
 {
     struct client_queue *q = &client->queues[index];
@@ -389,7 +389,7 @@ struct client *client_new(uint64_t want, const char *const *arguments)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* A table to put descriptors in: the queue's own, or an indirect one. */
+/* A table for descriptors: the queue's own, or an indirect one. */
 struct chain {
     struct vring_desc *table;
     unsigned used;
@@ -415,7 +415,7 @@ static void add_buffer(struct chain *chain, uint32_t address, uint32_t len,
     }
 }
 
-/* The reply's place, behind 1.25 MiB for the request and its table. */
+/* The place of the reply, after 1.25 MiB for the request and its table. */
 static uint32_t reply_at(const struct client_queue *q)
 {
     return q->arena + (5u << 18);

@@ -135,7 +135,7 @@ class P9(vm.Roundtrip):
 
     def edits(self):
         """The host's: the guest sees them, also through what it has open; they
-        stop an undo, and who forces it sees the tree from before."""
+        stop an undo, and a forced one restores the tree from before."""
         before = vm.snapshot(self.share)
         # Programs are mapped, which is the one cache that there is.
         text = self.say("cp /bin/busybox .; ./busybox cat a")
@@ -186,7 +186,7 @@ class P9(vm.Roundtrip):
               "the guest still sees it")
 
     def cut_off(self):
-        """A file gets shorter while it is open: whoever reads it goes on, also
+        """A file gets shorter while it is open: a reader continues, also
         where the kernel (netfs of 6.8 and later) reads what is no more."""
         self.say("seq 9999 >long; (exec 3<long; sleep 20) >/dev/null 2>&1 & "
                  "wc -c <long")

@@ -69,7 +69,7 @@ def stuck(place):
 
 @test
 def kills_leave_nothing(place):
-    """SL-07, SL-08: a panic is told; kill -9 at any time leaves nothing"""
+    """SL-07, SL-08: a panic is reported; kill -9 at any time leaves nothing"""
     chance = random.Random(SEED)
     print("# STEPBACK_VM_KILLS_SEED=%d" % SEED)
     for i in range(50):
@@ -89,7 +89,7 @@ def kills_leave_nothing(place):
         assert eventually(lambda: place.left() == [], 5), place.left()
         equal(place.sessions(), [])
     print("# in the first %.1f s: %s" % (latest, stages))
-    # Each has taken back what the one before has begun, and so does this one.
+    # Each has rolled back what the previous one began, and so does this one.
     agent = machine(place)
     equal(agent.start(vm=VM)["status"], "ok")
     equal(snapshot(place.share), before)

@@ -432,7 +432,7 @@ class Roundtrip:
         check(result["exit_code"] == 0, "the guest does not see it")
 
     def start_over(self):
-        """The machine is lost; the next one takes back what it has left."""
+        """The machine is lost; the next one rolls back its unfinished step."""
         agent = self.agent
         status = agent.request("session.status")
         check(status["state"] == "error", status)

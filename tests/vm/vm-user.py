@@ -36,7 +36,7 @@ def fill(place):
             os.path.exists(os.path.join(image, "image.json"))):
         raise Skip("there is no QEMU or no image 'minimal'")
     if os.geteuid() != 0:
-        raise Skip("it needs root to be somebody else")
+        raise Skip("needs root to change the user")
     shutil.rmtree(place.image)
     shutil.copytree(image, place.image)
     for name, text in (("mine", b"mine\n"), ("theirs", b"theirs\n"),

@@ -76,7 +76,7 @@ class Lines:
 
 
 class Daemon:
-    """It ends with its front-end; whoever wants another one starts it."""
+    """It ends with its front-end; a new one must be started."""
 
     def __init__(self, base, share):
         self.base, self.share = base, share
@@ -293,7 +293,7 @@ class Test:
         self.machine.wait_boot()
 
     def undone(self, command, look):
-        """Run, look, take back, compare."""
+        """Run, take a snapshot, undo, compare."""
         before = snapshot(self.share)
         self.steps += 1
         self.daemon.request("step.open", step_id=self.steps)
