@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/process_state.h"
 
 static const char *const level_names[] = {
     [LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARN] = "warn",
@@ -21,11 +22,7 @@ static const char *const level_names[] = {
     [LOG_LEVEL_TRACE] = "trace",
 };
 
-static _Atomic int max_level = LOG_LEVEL_WARN;
-static const char *_Atomic human_name;
-static _Atomic int64_t about_step;
 static _Thread_local const char *about_request;
-static atomic_bool syslog_lines;
 
 bool log_level_parse(const char *name, enum log_level *ret_level)
 {
@@ -44,17 +41,17 @@ bool log_level_parse(const char *name, enum log_level *ret_level)
 
 void log_set_level(enum log_level level)
 {
-    atomic_store(&max_level, level);
+    atomic_store(&process_state()->log_level, level);
 }
 
 void log_set_human(const char *name)
 {
-    atomic_store(&human_name, name);
+    atomic_store(&process_state()->log_program, name);
 }
 
 void log_set_step(int64_t step_id)
 {
-    atomic_store(&about_step, step_id);
+    atomic_store(&process_state()->log_step, step_id);
 }
 
 void log_set_request(const char *request_id)
@@ -76,7 +73,7 @@ bool log_open_syslog(void)
 
 void log_set_syslog(bool on)
 {
-    atomic_store(&syslog_lines, on);
+    atomic_store(&process_state()->log_syslog, on);
 }
 
 /* Append e.g. "<27>". */
@@ -93,7 +90,8 @@ static void append_priority(GString *out, enum log_level level)
 
 bool log_enabled(enum log_level level)
 {
-    return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
+    return (int)level <= atomic_load_explicit(&process_state()->log_level,
+                                              memory_order_relaxed);
 }
 
 static char *timestamp(void)
@@ -116,7 +114,7 @@ static json_t *text_value(const char *text)
 
 static void add_context(json_t *line)
 {
-    int64_t step = atomic_load(&about_step);
+    int64_t step = atomic_load(&process_state()->log_step);
 
     if (step && !json_object_get(line, "step_id"))
         json_object_set_new(line, "step_id", json_integer(step));
@@ -146,7 +144,7 @@ static char *json_line(enum log_level level, const char *component,
 void log_emit(enum log_level level, const char *component, json_t *fields,
               const char *format, ...)
 {
-    const char *human = atomic_load(&human_name);
+    const char *human = atomic_load(&process_state()->log_program);
     int saved = errno;
     va_list args;
 
@@ -157,7 +155,7 @@ void log_emit(enum log_level level, const char *component, json_t *fields,
     if (log_enabled(level)) {
         g_autoptr(GString) out = g_string_new(NULL);
 
-        if (atomic_load(&syslog_lines))
+        if (atomic_load(&process_state()->log_syslog))
             append_priority(out, level);
         if (human) {
             g_string_append_printf(out, "%s: %s%s\n", human,

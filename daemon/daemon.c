@@ -16,11 +16,13 @@
 
 #include "common/inherited.h"
 #include "common/keeper.h"
+#include "common/process_state.h"
 #include "common/proc_fd.h"
 #include "common/real_path.h"
 #include "common/sandbox.h"
 #include "common/unix_socket.h"
 #include "daemon/fd_reserve.h"
+#include "interceptor/ic_process.h"
 
 /* Time for running requests to finish after a signal. */
 #define GRACE_US (3 * G_USEC_PER_SEC)
@@ -175,7 +177,6 @@ static gboolean enter_sandbox(struct daemon *daemon, GError **error)
     if (!sandbox_confine(daemon->sandbox, error))
         return FALSE;
     if (sandbox_fds_are_here(daemon->sandbox)) {
-        ic_use_fd_folder();
         proc_fd_use_current_folder();
     }
     return TRUE;
@@ -277,7 +278,6 @@ static gboolean run_sandboxed(struct daemon *daemon, GError **error)
     return ok;
 }
 
-/* Start logging here and in the interceptor library, which has its own log. */
 static void start_log(const struct daemon *daemon)
 {
     bool to_syslog = daemon->options->syslog && log_open_syslog();
@@ -288,9 +288,7 @@ static void start_log(const struct daemon *daemon)
 
     log_set_human(human);
     log_set_level(daemon->options->log_level);
-    ic_set_log((int)daemon->options->log_level, human);
     log_set_syslog(to_syslog);
-    ic_set_syslog(to_syslog);
     if (daemon->options->syslog && !to_syslog)
         log_warn(LOG_FS_BACKEND,
                  "no system log at /dev/log; logging to standard error");
@@ -329,6 +327,11 @@ int daemon_run(const struct daemon_program *program,
     daemon.options = options;
     daemon.own_options = own_options;
     daemon.stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (!ic_share_process_state(process_state())) {
+        log_error(LOG_FS_BACKEND, "libstepback-interceptor.so is not of this "
+                                  "build; install both from one package");
+        return EXIT_FAILURE;
+    }
     /* Before any thread starts: threads inherit the mask. */
     block_signals(&daemon.signals);
     start_log(&daemon);

@@ -336,9 +336,6 @@ gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
  * instead of JSON. */
 void ic_set_log(int level, const char *program);
 
-/* stderr is a socket of the system log: begin lines with a priority. */
-void ic_set_syslog(bool on);
-
 /* Return the default path of a folder's log: <parent>/.stepback/<name>, or, if
  * the parent is not writable or is another filesystem,
  * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
@@ -366,10 +363,6 @@ void ic_set_mount_dev(struct ic *ic, dev_t dev);
  * log), ERROR_INVALID_DIRECTORY (the log's folder has other files),
  * ERROR_IO_ERROR. */
 gboolean ic_discard(struct ic *ic, GError **error);
-
-/* For a server whose root has no /proc: its current folder, which must not
- * change any more, is what /proc/self/fd was. Call before ic_open_share(). */
-void ic_use_fd_folder(void);
 
 /* ---- parking ------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "common/proc_fd.h"
+#include "common/process_state.h"
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/configure.h"
 #include "interceptor/engine/durable.h"
@@ -30,6 +30,7 @@
 #include "interceptor/engine/safeguard.h"
 #include "interceptor/engine/stale.h"
 #include "interceptor/engine/watching.h"
+#include "interceptor/ic_process.h"
 #include "interceptor/log/barriers.h"
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/rights.h"
@@ -436,12 +437,7 @@ void ic_set_log(int level, const char *program)
     log_set_human(program);
 }
 
-void ic_set_syslog(bool on)
+bool ic_share_process_state(struct process_state *state)
 {
-    log_set_syslog(on);
-}
-
-void ic_use_fd_folder(void)
-{
-    proc_fd_use_current_folder();
+    return process_state_use(state);
 }
