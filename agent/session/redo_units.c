@@ -9,7 +9,7 @@
 #include "agent/client/step_merge.h"
 #include "agent/session/session_core.h"
 
-/* The folders of a merged step: a bit for each, by its place in the session. */
+/* Return a bit set of the folders of a merged step, by index in the session. */
 static unsigned folders_of(const struct session *session,
                            const struct step_report *step)
 {
@@ -27,7 +27,7 @@ static unsigned folders_of(const struct session *session,
     return set;
 }
 
-/* 0: the session has not taken it back. */
+/* 0: not undone by this session. */
 static unsigned noted(const struct session *session, gint64 id)
 {
     return GPOINTER_TO_UINT(g_hash_table_lookup(session->undone, &id));
@@ -42,7 +42,7 @@ void redo_units_note(struct session *session, GPtrArray *steps, bool undone)
         unsigned set = undone ? noted(session, id) | folders
                               : noted(session, id) & ~folders;
 
-        if (id <= 0) /* each log's own */
+        if (id <= 0) /* private to one log */
             continue;
         if (set)
             g_hash_table_insert(session->undone, g_memdup2(&id, sizeof(id)),
@@ -60,7 +60,8 @@ static bool is_whole(const struct session *session,
     return set == 0 || set == folders_of(session, step);
 }
 
-/* Returns how many count; ret_all: with those that go along. */
+/* Return how many steps count; ret_all includes the unchanged steps that go
+ * along. */
 static unsigned count(const struct session_spread *spread, unsigned max,
                       unsigned *counts, size_t *ret_all)
 {

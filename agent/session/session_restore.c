@@ -16,7 +16,7 @@ struct restoring {
     struct reply reply;
 };
 
-/* The guest's kernel may remember names and sizes that are no more. */
+/* The guest's kernel may cache names and sizes that are out of date. */
 static void tell_step(const struct restoring *r, struct step_report *report)
 {
     struct session *session = r->session;
@@ -28,7 +28,8 @@ static void tell_step(const struct restoring *r, struct step_report *report)
     session_tell_step(session, report);
 }
 
-/* The answer, or an error's data, as of undo.rollback. NULL for NULL. */
+/* Build the answer, or an error's data, in the form of undo.rollback. NULL for
+ * NULL. */
 static struct undo_result *merge(const struct restoring *r, json_t *payload)
 {
     const char *label = r->session->config->directories[r->index]->label;
