@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_doctor - "stepback doctor": is everything there that is needed?
+ * cli_doctor - "stepback doctor": check that everything needed is installed.
  *
- * For each missing thing it prints what mends it.
+ * Each failed check prints its remedy.
  */
 #include <errno.h>
 #include <glib.h>
@@ -28,7 +28,7 @@ static const char *const verdict_names[] = {
     [GOOD] = "ok", [SLOW] = "note", [MISSING] = "MISSING"
 };
 
-/* found (taken) says what is there, or what is wrong. */
+/* found (taken) describes what was found, or the problem. */
 static enum verdict tell(enum verdict verdict, const char *what, char *found,
                          const char *remedy)
 {
@@ -53,7 +53,7 @@ static enum verdict check_qemu(void)
                 "apt-get install " VM_QEMU_PACKAGE);
 }
 
-/* verdict: what it means if it is not there. */
+/* verdict: the severity if the program is missing. */
 static enum verdict check_program(const char *what, const char *name,
                                   enum verdict verdict)
 {
@@ -77,7 +77,7 @@ static enum verdict check_9p_daemon(void)
     return check_program("9P daemon", backend_kind_program(BACKEND_9P), SLOW);
 }
 
-/* Without it machines start with --no-network alone. */
+/* Without the network program, machines start only with --no-network. */
 static enum verdict check_network(void)
 {
     return check_program("network", "stepback-net", MISSING);
@@ -91,7 +91,7 @@ static enum verdict check_image(void)
                                                  NULL, NULL, &error);
     enum verdict verdict;
 
-    /* Most of what can be wrong with an image says it by itself. */
+    /* Most problems of an image are described by the error itself. */
     if (!image)
         return tell(MISSING, "guest image", g_strdup(error->message),
                     strstr(error->message, remedy) ? NULL : remedy);
@@ -134,7 +134,7 @@ static enum verdict check_fuse(void)
                     : "chmod a+rw /dev/fuse (as root)");
 }
 
-/* A program of another package, without which one thing alone does not work. */
+/* A program of another package that only one feature needs. */
 static enum verdict check_tool(const char *name, const char *needed_by,
                                const char *remedy)
 {
@@ -217,7 +217,8 @@ static int parse_and_check(int argc, char **argv,
     if (!cli_machine_check(&options->machine, "doctor"))
         return CLI_USAGE;
     log_set_human(CLI_PROGRAM);
-    log_set_level(LOG_LEVEL_NONE); /* a machine that powers off is no news */
+    /* Here a guest that powers off is not a problem. */
+    log_set_level(LOG_LEVEL_NONE);
     return cli_boot(&options->machine, options->rounds == -1
                                            ? CLI_BOOT_ROUNDS
                                            : (unsigned)options->rounds);

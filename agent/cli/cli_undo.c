@@ -20,18 +20,18 @@
 #include "agent/client/report_json.h"
 #include "common/errors.h"
 
-/* What a command asks for, and how its answer is told. */
+/* A command's request, and how its answer is printed. */
 struct verb {
     const char *name, *request, *done, *passed_by;
-    bool dry; /* nothing was done; the changes are listed */
+    bool dry; /* nothing is done; the changes are listed */
 };
 
-static const struct verb verb_undo = { "undo", "rollback", "undone",
-                                       "passed by", false };
-static const struct verb verb_redo = { "redo", "redo", "redone", "passed by",
+static const struct verb verb_undo = { "undo", "rollback", "undone", "skipped",
+                                       false };
+static const struct verb verb_redo = { "redo", "redo", "redone", "skipped",
                                        false };
 static const struct verb verb_preview = { "undo", "preview", "would be undone",
-                                          "would be passed by", true };
+                                          "would be skipped", true };
 
 static void print_changes(const struct step_report *report)
 {
@@ -54,7 +54,7 @@ static void print_step(const struct verb *verb, bool passes,
         printf("%s: step %s\n", verb->done, line);
 }
 
-/* passes: what cannot be undone is passed by. */
+/* passes: steps that cannot be undone are skipped. */
 static void print_done(const struct verb *verb, bool passes,
                        const struct undo_result *result)
 {
@@ -77,11 +77,11 @@ struct request {
     const struct cli_place *place;
     struct cli_extent extent;
     bool json;
-    bool ambient; /* steps of changes outside commands count */
-    bool yes;     /* do not ask about what goes along */
+    bool ambient; /* count steps of changes outside commands */
+    bool yes;     /* do not ask about the additional steps */
 };
 
-/* How many of the steps that were asked for were done before one failed. */
+/* Return how many of the requested steps were done before one failed. */
 static gint64 count_done(const struct request *r,
                          const struct undo_result *result)
 {
@@ -128,7 +128,7 @@ static bool is_git_index(const char *name)
            g_str_has_suffix(name, "/.git/index");
 }
 
-/* Are git indexes all that other processes have changed? */
+/* Return whether other processes have changed git indexes only. */
 static bool only_git_index(const GPtrArray *barriers)
 {
     for (guint i = 0; i < barriers->len; i++) {
@@ -144,8 +144,7 @@ static bool only_git_index(const GPtrArray *barriers)
     return barriers->len > 0;
 }
 
-/* Nothing but somebody else's edits is in the way: say which, and what to do.
- */
+/* Only outside edits cause the refusal: list them and print the remedy. */
 static int refused(const struct request *r, const struct undo_result *result)
 {
     gint64 done = count_done(r, result);
@@ -215,7 +214,7 @@ static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
                          cli_place_extent(&r->extent), ret_data, error);
 }
 
-/* Only undo takes along what the user may not have meant. */
+/* Only undo can cover steps that the user did not mean. */
 static bool may_go(const struct request *r)
 {
     return r->verb != &verb_undo || r->ambient ||
@@ -241,7 +240,7 @@ static int go(const struct request *r)
         exit_code = failed(r, error, data);
     fflush(stdout);
     cli_place_warn_all(result->warnings);
-    /* A script must not take that for an exact undo. */
+    /* A script must be able to tell this from an exact undo. */
     if (result->not_restored && result->not_restored->len > 0)
         exit_code = CLI_FAILED;
     undo_result_free(result);
@@ -252,7 +251,7 @@ static int go(const struct request *r)
 
 /* ---- the command lines --------------------------------------------------- */
 
-/* "[N]"; 0 and a message if it is none. */
+/* Parse "[N]"; print a message and return 0 if it is not a count. */
 static guint64 parse_steps(const char *command, int argc, char **argv)
 {
     guint64 steps = 1;
@@ -274,7 +273,7 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
 struct undo_options {
     struct cli_place place;
     gboolean force, json, ambient;
-    char *step_word; /* as given: owned, or NULL */
+    char *step_word; /* as given; owned, or NULL */
     gint64 step;     /* set by make_request(); 0: not given */
 };
 
@@ -291,7 +290,8 @@ struct undo_options {
             "count steps of changes outside commands, too", NULL               \
     }
 
-/* False and a message if --step was given and names no step. */
+/* If --step was given and is not a step number, print a message and return
+ * false. */
 static bool parse_step(const char *name, struct undo_options *options)
 {
     gint64 step;
@@ -310,7 +310,7 @@ static bool parse_step(const char *name, struct undo_options *options)
     return true;
 }
 
-/* Find the folder, and go. paths: the words after "--", or NULL. */
+/* Find the folder and run the request. paths: the words after "--", or NULL. */
 static int go_or_restore(struct request *r, struct cli_place *place,
                          char **paths)
 {
@@ -324,7 +324,7 @@ static int go_or_restore(struct request *r, struct cli_place *place,
                 : CLI_USAGE;
 }
 
-/* False and a message if the command line makes no sense. */
+/* If the command line is contradictory, print a message and return false. */
 static bool make_request(const char *name, const struct verb *verb,
                          struct undo_options *options, int argc, char **argv,
                          struct request *ret_request)
@@ -387,7 +387,7 @@ int cli_undo(int argc, char **argv)
         if (forget && (argc > 1 || options.force || dry || options.step ||
                        options.ambient || paths))
             cli_options_wrong("undo: --discard undoes no steps");
-        else if (forget) /* of no folder but the one that was named */
+        else if (forget) /* discard works on the named folder only */
             exit_code = cli_discard(&options.place, yes, options.json);
         else
             exit_code = go_or_restore(&request, &options.place, paths);
