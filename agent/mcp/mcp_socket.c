@@ -44,8 +44,8 @@ static gboolean on_client(int fd, GIOCondition condition, gpointer data)
     if (client >= 0 || errno == EAGAIN || errno == EINTR ||
         errno == ECONNABORTED)
         return G_SOURCE_CONTINUE;
-    /* No descriptors are left: it would be tried at once, again and again. */
-    log_warn(LOG_MCP, "cannot take a client: %s", g_strerror(errno));
+    /* No fds are left: an immediate retry would loop. */
+    log_warn(LOG_MCP, "cannot accept a client: %s", g_strerror(errno));
     socket->source = g_timeout_add(RETRY_MS, go_on, socket);
     return G_SOURCE_REMOVE;
 }
