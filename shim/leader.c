@@ -49,7 +49,7 @@ static void report(int value)
 
 /* Wait for the command as its leader. The leader holds none of the command's
  * pipes, so the shim sees when the command closes one. */
-static _Noreturn void stay(pid_t command, bool has_terminal)
+static _Noreturn void wait_for_release(pid_t command, bool has_terminal)
 {
     char byte;
     pid_t ended;
@@ -112,7 +112,7 @@ void leader_begin(const struct leader_ends *ends, int terminal)
         _exit(126);
     if (command > 0) {
         arrange_ends(ends);
-        stay(command, terminal >= 0);
+        wait_for_release(command, terminal >= 0);
     }
     if (terminal >= 0) {
         setpgid(0, 0);

@@ -148,7 +148,7 @@ static void prepare_process(int status)
 }
 
 /* Protect this process from the OOM killer. */
-static void be_spared(void)
+static void protect_from_oom(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -168,7 +168,7 @@ static const char *const ends[] = {
     [PUMP_FAILED] = "the port failed",
 };
 
-static _Noreturn void be_pump(const struct share *share, int status)
+static _Noreturn void run_pump(const struct share *share, int status)
 {
     struct channel channel;
     sigset_t none;
@@ -176,7 +176,7 @@ static _Noreturn void be_pump(const struct share *share, int status)
     pid_t pid;
 
     prepare_process(status);
-    be_spared();
+    protect_from_oom();
     port = open_port(share->tag);
     make_channel(&channel);
     pid = fork();
@@ -262,7 +262,7 @@ bool shares_mount(struct shares *shares, const struct guest_mount *mount,
     }
     pid = fork();
     if (pid == 0)
-        be_pump(share, status[1]);
+        run_pump(share, status[1]);
     close(status[1]);
     if (pid < 0) {
         snprintf(error, size, "cannot start a process: %s", strerror(errno));
@@ -285,7 +285,7 @@ size_t shares_poll(const struct shares *shares, struct pollfd *fds)
 }
 
 /* The pump has ended. */
-static enum shares_news lose(struct share *share)
+static enum shares_news mark_lost(struct share *share)
 {
     bool mounted = share->mounted;
 
@@ -320,5 +320,5 @@ enum shares_news shares_take_news(struct shares *shares, int fd,
     news[got > 0 ? got : 0] = '\0';
     snprintf(text, size, "%s",
              got > 1 ? news + 1 : "its carrier process was killed");
-    return lose(share);
+    return mark_lost(share);
 }

@@ -319,7 +319,7 @@ static gboolean append_both(GString *text, const struct change *change,
 /* Return whether the change must be split into a removal and a creation: the
  * file type differs, or a symlink was renamed. git apply checks paths beneath a
  * renamed symlink before it moves the symlink out of the way. */
-static bool is_two(const struct change *change)
+static bool is_split(const struct change *change)
 {
     mode_t before = change->before.mode, after = change->after.mode;
 
@@ -372,7 +372,7 @@ gboolean patch_append(GString *text, json_t *file, GError **error)
         ok = TRUE;
     else if (is_change_refused(&change))
         ok = append_refused(text, &change, done);
-    else if (is_two(&change))
+    else if (is_split(&change))
         ok = append_both(text, &change, error);
     else
         ok = append_change(text, &change, done, error);

@@ -263,7 +263,7 @@ static bool is_shared(const char *base, const char *const *shared)
 
 /* Return why sockets cannot live there, or NULL. Frontends and QEMU's monitor
  * receive the paths in JSON, so they must be UTF-8. */
-static const char *problem_of(const char *base, const char *const *shared)
+static const char *find_problem(const char *base, const char *const *shared)
 {
     if (!fits_socket(base))
         return "too long for a socket address";
@@ -279,8 +279,8 @@ static int open_own(const char *path, const char *const *shared,
     g_autofree char *problem = NULL;
     fd_auto int fd = own_folder_open(path, ret_path, &problem);
 
-    if (fd >= 0 && problem_of(*ret_path, shared))
-        problem = g_strdup_printf("is %s", problem_of(*ret_path, shared));
+    if (fd >= 0 && find_problem(*ret_path, shared))
+        problem = g_strdup_printf("is %s", find_problem(*ret_path, shared));
     if (!problem)
         return fd_steal(&fd);
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
@@ -292,7 +292,7 @@ static int open_own(const char *path, const char *const *shared,
 static int open_public(const char *path, const char *const *shared,
                        char **ret_path, GError **error)
 {
-    const char *problem = problem_of(path, shared);
+    const char *problem = find_problem(path, shared);
     int fd = problem ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0)

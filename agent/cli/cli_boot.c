@@ -117,7 +117,8 @@ static gint64 median(GArray *times)
     return g_array_index(times, gint64, times->len / 2);
 }
 
-static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
+static void print_times(const struct trials *trials, enum accel accel,
+                        unsigned rounds)
 {
     gint64 ratio = median(trials->ratios);
 
@@ -178,7 +179,7 @@ static gboolean measure(struct session_config *config, unsigned rounds,
     for (unsigned i = 0; ok && i < rounds; i++)
         ok = run_round(&trials, config, &accel, error);
     if (ok)
-        tell(&trials, accel, rounds);
+        print_times(&trials, accel, rounds);
     for (int part = 0; part < PARTS; part++)
         g_array_unref(trials.times[part]);
     g_array_unref(trials.ratios);

@@ -81,8 +81,8 @@ static gboolean print_file(const struct request *r, json_t *file,
 }
 
 /* Output a part of the diff: print it, or with --json append it to files. */
-static gboolean tell(struct request *r, json_t *answer, json_t *files,
-                     GError **error)
+static gboolean output_part(struct request *r, json_t *answer, json_t *files,
+                            GError **error)
 {
     json_t *file;
     size_t i;
@@ -113,7 +113,7 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
                                                  (json_int_t)first),
                                        NULL, error);
 
-        ok = answer && tell(r, answer, files, error);
+        ok = answer && output_part(r, answer, files, error);
         first = json_integer_value(json_object_get(answer, "next"));
         r->cut = json_integer_value(json_object_get(answer, "cut"));
         r->partial = json_is_true(json_object_get(answer, "unprotected"));
@@ -151,7 +151,7 @@ static void warn_of_partial(gint64 step)
     cli_place_warn(text);
 }
 
-static int go(struct request *r)
+static int run_request(struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *files = json_array();
@@ -223,7 +223,7 @@ int cli_diff(int argc, char **argv)
                 ? cli_options_wrong(
                       "diff: --color must be auto, always or never, not '%s'",
                       color)
-                : go(&request);
+                : run_request(&request);
     }
     cli_place_clear(&place);
     return exit_code;

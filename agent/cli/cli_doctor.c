@@ -29,8 +29,8 @@ static const char *const verdict_names[] = {
 };
 
 /* found (taken) describes what was found, or the problem. */
-static enum verdict tell(enum verdict verdict, const char *what, char *found,
-                         const char *remedy)
+static enum verdict print_check(enum verdict verdict, const char *what,
+                                char *found, const char *remedy)
 {
     printf("%-8s %-12s %s\n", verdict_names[verdict], what, found);
     if (verdict != GOOD && remedy)
@@ -45,12 +45,13 @@ static enum verdict check_qemu(void)
     char *qemu = vm_command_find_qemu(&error);
 
     if (qemu)
-        return tell(GOOD, "QEMU", qemu, NULL);
+        return print_check(GOOD, "QEMU", qemu, NULL);
     if (g_getenv("STEPBACK_QEMU"))
-        return tell(MISSING, "QEMU", g_strdup(error->message),
-                    "set it to the path of QEMU, or unset it to use " VM_QEMU);
-    return tell(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
-                "apt-get install " VM_QEMU_PACKAGE);
+        return print_check(
+            MISSING, "QEMU", g_strdup(error->message),
+            "set it to the path of QEMU, or unset it to use " VM_QEMU);
+    return print_check(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
+                       "apt-get install " VM_QEMU_PACKAGE);
 }
 
 /* verdict: the severity if the program is missing. */
@@ -59,11 +60,11 @@ static enum verdict check_program(const char *what, const char *name,
 {
     char *path = install_paths_find_helper(name);
 
-    return path ? tell(GOOD, what, path, NULL)
-                : tell(verdict, what,
-                       g_strdup_printf("%s is not installed", name),
-                       "make install (or set STEPBACK_LIBEXECDIR to the "
-                       "folder that has it)");
+    return path ? print_check(GOOD, what, path, NULL)
+                : print_check(verdict, what,
+                              g_strdup_printf("%s is not installed", name),
+                              "make install (or set STEPBACK_LIBEXECDIR to the "
+                              "folder that has it)");
 }
 
 static enum verdict check_daemon(void)
@@ -93,9 +94,9 @@ static enum verdict check_image(void)
 
     /* Most problems of an image are described by the error itself. */
     if (!image)
-        return tell(MISSING, "guest image", g_strdup(error->message),
-                    strstr(error->message, remedy) ? NULL : remedy);
-    verdict = tell(GOOD, "guest image", g_strdup(image->kernel), NULL);
+        return print_check(MISSING, "guest image", g_strdup(error->message),
+                           strstr(error->message, remedy) ? NULL : remedy);
+    verdict = print_check(GOOD, "guest image", g_strdup(image->kernel), NULL);
     guest_image_free(image);
     return verdict;
 }
@@ -115,23 +116,24 @@ static enum verdict check_kvm(void)
     g_autofree char *why = NULL;
 
     if (accel_kvm_usable(ACCEL_KVM_PATH, ACCEL_CPUINFO_PATH, &why))
-        return tell(GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
-    return tell(SLOW, "KVM",
-                g_strdup_printf("%s; guests run with TCG, which is slow", why),
-                kvm_remedy());
+        return print_check(GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
+    return print_check(
+        SLOW, "KVM",
+        g_strdup_printf("%s; guests run with TCG, which is slow", why),
+        kvm_remedy());
 }
 
 static enum verdict check_fuse(void)
 {
     if (access("/dev/fuse", R_OK | W_OK) == 0)
-        return tell(GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
-    return tell(SLOW, "FUSE",
-                g_strdup_printf("/dev/fuse: %s; only mounting on the host "
-                                "needs it",
-                                g_strerror(errno)),
-                access("/dev/fuse", F_OK) < 0
-                    ? "modprobe fuse"
-                    : "chmod a+rw /dev/fuse (as root)");
+        return print_check(GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
+    return print_check(
+        SLOW, "FUSE",
+        g_strdup_printf("/dev/fuse: %s; only mounting on the host "
+                        "needs it",
+                        g_strerror(errno)),
+        access("/dev/fuse", F_OK) < 0 ? "modprobe fuse"
+                                      : "chmod a+rw /dev/fuse (as root)");
 }
 
 /* A program of another package that only one feature needs. */
@@ -141,8 +143,8 @@ static enum verdict check_tool(const char *name, const char *needed_by,
     char *path = host_program_find(name);
 
     if (path)
-        return tell(GOOD, name, path, NULL);
-    return tell(
+        return print_check(GOOD, name, path, NULL);
+    return print_check(
         SLOW, name,
         g_strdup_printf("%s is not installed; only %s it", name, needed_by),
         remedy);

@@ -26,7 +26,7 @@ void cli_place_clear(struct cli_place *place)
 }
 
 /* Rewrites one terminal line, which is cleared at the end. */
-static void tell_progress(json_t *payload)
+static void print_progress(json_t *payload)
 {
     gint64 done = json_integer_value(json_object_get(payload, "done"));
     gint64 total = json_integer_value(json_object_get(payload, "total"));
@@ -62,7 +62,7 @@ void cli_place_warn(const char *text)
         fprintf(stderr, CLI_PROGRAM ": warning: %s\n", shown);
 }
 
-static void tell_recovery(json_t *report)
+static void print_recovery(json_t *report)
 {
     g_autofree char *text = cli_summary_recovery(report);
 
@@ -70,7 +70,7 @@ static void tell_recovery(json_t *report)
         fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 
-static void tell_unfinished(json_t *report)
+static void print_unfinished(json_t *report)
 {
     g_autofree char *text = cli_summary_unfinished(report);
 
@@ -87,13 +87,13 @@ static bool has_code(json_t *payload, const char *code)
 static void on_event(const char *type, json_t *payload)
 {
     if (strcmp(type, "event.recovery") == 0)
-        tell_recovery(payload);
+        print_recovery(payload);
     else if (strcmp(type, "event.progress") == 0)
-        tell_progress(payload);
+        print_progress(payload);
     else if (strcmp(type, "event.warning") != 0)
         return;
     else if (has_code(payload, "step_unfinished"))
-        tell_unfinished(payload);
+        print_unfinished(payload);
     else
         cli_place_warn(json_string_value(json_object_get(payload, "message")));
 }

@@ -220,7 +220,7 @@ static void on_executed(const struct answer *answer, const GError *error,
     stop(run);
 }
 
-static void tell_start(const struct run *run)
+static void print_start(const struct run *run)
 {
     struct session_status status;
 
@@ -244,7 +244,7 @@ static void on_started(const struct answer *answer, const GError *error,
         return;
     }
     if (run->chatty)
-        tell_start(run);
+        print_start(run);
     command = command_new(run->command);
     command->cwd = g_strdup(run->cwd);
     command->timeout_seconds = (unsigned)run->timeout;

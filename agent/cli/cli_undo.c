@@ -95,7 +95,7 @@ static gint64 count_done(const struct request *r,
     return done;
 }
 
-static void print_way_on(const struct request *r, gint64 done, bool force)
+static void print_next_command(const struct request *r, gint64 done, bool force)
 {
     g_autofree char *command = cli_place_command(r->place, r->verb->name);
 
@@ -169,12 +169,12 @@ static int refused(const struct request *r, const struct undo_result *result)
               "environment prevents that\n",
               stderr);
     if (done > 0)
-        print_way_on(r, done, true);
+        print_next_command(r, done, true);
     return CLI_FAILED;
 }
 
-static int tell_failure(const struct request *r, const GError *error,
-                        const struct undo_result *result)
+static int print_failure(const struct request *r, const GError *error,
+                         const struct undo_result *result)
 {
     gint64 done = count_done(r, result);
     int code = error_code_of(error);
@@ -186,9 +186,9 @@ static int tell_failure(const struct request *r, const GError *error,
     cli_place_failed(r->place, error, NULL, false);
     if (done > 0 && code != ERROR_NOTHING_TO_UNDO &&
         code != ERROR_INVALID_DIRECTORY)
-        print_way_on(r, done,
-                     r->extent.force || code == ERROR_PREIMAGE_MISSING ||
-                         code == ERROR_PREIMAGE_CORRUPT);
+        print_next_command(r, done,
+                           r->extent.force || code == ERROR_PREIMAGE_MISSING ||
+                               code == ERROR_PREIMAGE_CORRUPT);
     return CLI_FAILED;
 }
 
@@ -200,7 +200,7 @@ static int failed(const struct request *r, const GError *error, json_t *data)
     if (r->json)
         return cli_place_failed(r->place, error, data, true);
     result = result_from_json(data, NULL);
-    exit_code = tell_failure(r, error, result);
+    exit_code = print_failure(r, error, result);
     undo_result_free(result);
     return exit_code;
 }
@@ -221,7 +221,7 @@ static bool may_go(const struct request *r)
            cli_newer_may_go(r->place, &r->extent, r->yes, r->json);
 }
 
-static int go(const struct request *r)
+static int run_request(const struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *data = NULL, *answer;
@@ -311,14 +311,14 @@ static bool parse_step(const char *name, struct undo_options *options)
 }
 
 /* Find the folder and run the request. paths: the words after "--", or NULL. */
-static int go_or_restore(struct request *r, struct cli_place *place,
-                         char **paths)
+static int run_or_restore(struct request *r, struct cli_place *place,
+                          char **paths)
 {
     json_t *list;
 
     cli_lookup_place(place);
     if (!paths)
-        return go(r);
+        return run_request(r);
     list = cli_paths_resolve("undo", place, paths);
     return list ? cli_restore(place, &r->extent, list, r->verb->dry, r->json)
                 : CLI_USAGE;
@@ -390,7 +390,7 @@ int cli_undo(int argc, char **argv)
         else if (forget) /* discard works on the named folder only */
             exit_code = cli_discard(&options.place, yes, options.json);
         else
-            exit_code = go_or_restore(&request, &options.place, paths);
+            exit_code = run_or_restore(&request, &options.place, paths);
     }
     cli_place_clear(&options.place);
     g_free(options.step_word);
@@ -417,7 +417,7 @@ int cli_preview(int argc, char **argv)
                           "change nothing",
                           entries, false, &argc, &argv) &&
         make_request("preview", &verb_preview, &options, argc, argv, &request))
-        exit_code = go_or_restore(&request, &options.place, paths);
+        exit_code = run_or_restore(&request, &options.place, paths);
     cli_place_clear(&options.place);
     g_free(options.step_word);
     return exit_code;
@@ -443,7 +443,7 @@ int cli_redo(int argc, char **argv)
         make_request("redo", &verb_redo, &options, argc, argv, &request)) {
         request.extent.counts = "changes";
         cli_lookup_place(&options.place);
-        exit_code = go(&request);
+        exit_code = run_request(&request);
     }
     cli_place_clear(&options.place);
     return exit_code;

@@ -31,7 +31,7 @@ struct undo_client {
     GError *error;
 };
 
-static void keep(json_t **kept, json_t *payload)
+static void replace_payload(json_t **kept, json_t *payload)
 {
     json_decref(*kept);
     *kept = json_incref(payload);
@@ -44,13 +44,13 @@ static void on_event(struct control_link *link, const char *type,
     const char *code = json_string_value(json_object_get(payload, "code"));
 
     if (strcmp(type, "event.recovery") == 0)
-        keep(&client->recovery, payload);
+        replace_payload(&client->recovery, payload);
     else if (strcmp(type, "event.warning") != 0)
         code = NULL;
     if (g_strcmp0(code, "step_unfinished") == 0)
-        keep(&client->unfinished, payload);
+        replace_payload(&client->unfinished, payload);
     else if (g_strcmp0(code, "redo_finished") == 0)
-        keep(&client->redone, payload);
+        replace_payload(&client->redone, payload);
     if (client->event)
         client->event(type, payload);
 }

@@ -372,7 +372,7 @@ bool mcp_call_is_parked(const struct mcp_call *call)
 
 /* Return the request's own members, without those that change when it is
  * repeated. */
-static json_t *essence(json_t *params)
+static json_t *copy_own_members(json_t *params)
 {
     json_t *copy = json_copy(params);
 
@@ -385,7 +385,8 @@ static json_t *essence(json_t *params)
 bool mcp_call_is_repeated(const struct mcp_call *call,
                           const struct mcp_call_config *config)
 {
-    json_t *a = essence(call->params), *b = essence(config->params);
+    json_t *a = copy_own_members(call->params),
+           *b = copy_own_members(config->params);
     bool same = g_strcmp0(call->method, config->method) == 0 &&
                 call->version == config->version && json_equal(a, b);
 

@@ -60,7 +60,7 @@ static char *describe_progress(const struct mcp_job *job)
                            run->bytes, *line ? "; " : "", line);
 }
 
-static void tell_progress(struct mcp_job *job)
+static void send_progress(struct mcp_job *job)
 {
     struct run *run = job->data;
     gint64 now = g_get_monotonic_time();
@@ -75,7 +75,7 @@ static void tell_progress(struct mcp_job *job)
 
 static gboolean on_tick(gpointer data)
 {
-    tell_progress(data);
+    send_progress(data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -89,7 +89,7 @@ static void on_output(const struct command_output *output, void *opaque)
     note_line(run, output->data, output->len);
     if (mcp_call_wants_progress(job->call) &&
         g_get_monotonic_time() - run->told >= PROGRESS_MS * 1000)
-        tell_progress(job);
+        send_progress(job);
 }
 
 /* ---- result -------------------------------------------------------------- */

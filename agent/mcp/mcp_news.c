@@ -122,7 +122,7 @@ static void news_clear(struct news *news)
     g_hash_table_unref(news->told);
 }
 
-static void tell(struct mcp_state *service, struct news *news)
+static void notify(struct mcp_state *service, struct news *news)
 {
     GHashTableIter iter;
     gpointer uri;
@@ -150,7 +150,7 @@ void mcp_news_of_report(struct mcp_state *service,
     struct news news = news_new(service);
 
     read_report(&news, report);
-    tell(service, &news);
+    notify(service, &news);
     news_clear(&news);
 }
 
@@ -171,7 +171,7 @@ void mcp_news_of_engine(struct mcp_state *service, json_t *payload)
         read_report(&news, report);
         step_report_unref(report);
     }
-    tell(service, &news);
+    notify(service, &news);
     news_clear(&news);
 }
 
@@ -185,7 +185,7 @@ void mcp_news_of_all(struct mcp_state *service)
     struct news news = news_new(service);
 
     news.all = news.lists = true;
-    tell(service, &news);
+    notify(service, &news);
     news_clear(&news);
     mcp_news_of_history(service);
 }

@@ -47,7 +47,7 @@ static void find(struct finding *finding, const char *path)
 }
 
 /* Takes finding->paths. */
-static void tell(struct finding *finding, json_t *list)
+static void add_warning(struct finding *finding, json_t *list)
 {
     json_t *first = json_array_get(finding->paths, 0);
     const char *name = json_string_value(first);
@@ -196,7 +196,7 @@ json_t *name_check(int root_fd, GPtrArray *changes, const char *label)
             check_path(&check, change->path);
     }
     g_hash_table_unref(check.folders);
-    tell(&check.outside, list);
-    tell(&check.collision, list);
+    add_warning(&check.outside, list);
+    add_warning(&check.collision, list);
     return list;
 }

@@ -34,7 +34,7 @@ gboolean session_find_folder(struct session *session,
 
 /* ---- status -------------------------------------------------------------- */
 
-static void tell_warning(struct session *session, unsigned index,
+static void send_warning(struct session *session, unsigned index,
                          json_t *warning)
 {
     session_keep_warning(session, index, warning);
@@ -54,7 +54,7 @@ static void check_names(struct session *session, unsigned index,
     {
         json_object_set_new(warning, "directory", json_string(label));
         json_object_set_new(warning, "step_id", json_integer(report->step_id));
-        tell_warning(session, index, warning);
+        send_warning(session, index, warning);
     }
     json_decref(found);
 }

@@ -17,7 +17,7 @@ struct restoring {
 };
 
 /* The guest's kernel may cache names and sizes that are out of date. */
-static void tell_step(const struct restoring *r, struct step_report *report)
+static void report_step(const struct restoring *r, struct step_report *report)
 {
     struct session *session = r->session;
 
@@ -57,7 +57,7 @@ static void on_restored(json_t *payload, const GError *error, json_t *data,
 
     session->writes--;
     if (report)
-        tell_step(r, report);
+        report_step(r, report);
     reply_send(&r->reply, &answer, error);
     undo_result_free(answer.result);
     g_free(r);

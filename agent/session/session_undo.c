@@ -96,8 +96,8 @@ static void notify_guest(struct session *session, GPtrArray *steps)
 
 /* Other parties than the caller show the history too. Return false if a
  * droppable event was dropped. */
-static bool tell_history(struct session *session, const char *operation,
-                         GPtrArray *steps, bool truncated, bool droppable)
+static bool notify_history(struct session *session, const char *operation,
+                           GPtrArray *steps, bool truncated, bool droppable)
 {
     const struct session_event event = {
         .type = SESSION_EVENT_HISTORY,
@@ -128,15 +128,15 @@ static void note_discarded(struct session *session, unsigned index)
  * If the frontend's queue is full, coalesce their changes into one pending
  * notification; the frontend's next history request returns the current state
  * anyway. */
-static void tell_history_of_others(struct session *session,
-                                   const char *operation, GPtrArray *steps,
-                                   bool truncated)
+static void notify_history_of_others(struct session *session,
+                                     const char *operation, GPtrArray *steps,
+                                     bool truncated)
 {
-    bool sent = tell_history(session, operation, steps, truncated, true);
+    bool sent = notify_history(session, operation, steps, truncated, true);
     g_autoptr(GPtrArray) none = step_report_list_new();
 
     if (!sent && !session->history_missed)
-        tell_history(session, operation, none, true, false);
+        notify_history(session, operation, none, true, false);
     session->history_missed = !sent;
 }
 
@@ -161,7 +161,7 @@ void session_undo_take_event(struct session *session, unsigned index,
     g_autoptr(GPtrArray)
         steps = step_merge_lists(&list, 1, SIZE_MAX, false, NULL);
 
-    tell_history_of_others(session, operation, steps, truncated);
+    notify_history_of_others(session, operation, steps, truncated);
     if (strcmp(operation, "restore") == 0)
         note_ids(session, steps);
     if (strcmp(operation, "discard") == 0)
@@ -203,7 +203,7 @@ static void finish_history(struct session_spread *spread)
 static void finish_steps(struct session_spread *spread, GPtrArray *steps)
 {
     if (steps->len > 0)
-        tell_history(spread->session, spread->type, steps, false, false);
+        notify_history(spread->session, spread->type, steps, false, false);
     note_moved(spread->session, spread->type, steps);
 }
 
@@ -225,7 +225,7 @@ static void finish_plain(struct session_spread *spread)
         g_autoptr(GPtrArray) none = step_report_list_new();
 
         note_discarded(spread->session, spread->folders[0]);
-        tell_history(spread->session, "discard", none, false, false);
+        notify_history(spread->session, "discard", none, false, false);
     }
     session_spread_finish(spread, &answer, NULL);
 }
@@ -307,8 +307,8 @@ static struct session_spread *ask(struct session *session, const char *type,
 }
 
 /* With several folders, the newest steps are not known yet. */
-static void move(struct session_spread *spread,
-                 const struct undo_extent *extent)
+static void start_undo(struct session_spread *spread,
+                       const struct undo_extent *extent)
 {
     bool counted = spread && spread->n == 1 && extent->step_id == 0;
 
@@ -335,21 +335,21 @@ void session_rollback(struct session *session, struct folder_ref directory,
                       const struct undo_extent *extent, reply_done done,
                       void *opaque)
 {
-    move(ask(session, "rollback", directory, NULL, done, opaque), extent);
+    start_undo(ask(session, "rollback", directory, NULL, done, opaque), extent);
 }
 
 void session_preview(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque)
 {
-    move(ask(session, "preview", directory, NULL, done, opaque), extent);
+    start_undo(ask(session, "preview", directory, NULL, done, opaque), extent);
 }
 
 void session_redo(struct session *session, struct folder_ref directory,
                   const struct undo_extent *extent, reply_done done,
                   void *opaque)
 {
-    move(ask(session, "redo", directory, NULL, done, opaque), extent);
+    start_undo(ask(session, "redo", directory, NULL, done, opaque), extent);
 }
 
 void session_history(struct session *session, struct folder_ref directory,

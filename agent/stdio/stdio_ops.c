@@ -135,7 +135,7 @@ static gboolean reset_session(const struct call *call, json_t *payload,
     return TRUE;
 }
 
-static gboolean tell_status(const struct call *call, json_t *payload,
+static gboolean send_status(const struct call *call, json_t *payload,
                             GError **error)
 {
     answer(call, describe_status(call->session));
@@ -191,42 +191,42 @@ static gboolean cancel(const struct call *call, json_t *payload, GError **error)
 
 /* ---- undo ---------------------------------------------------------------- */
 
-typedef void go_back(struct session *session, struct folder_ref directory,
-                     const struct undo_extent *extent, reply_done done,
-                     void *opaque);
+typedef void undo_function(struct session *session, struct folder_ref directory,
+                           const struct undo_extent *extent, reply_done done,
+                           void *opaque);
 
-static gboolean go(const struct call *call, json_t *payload, go_back *way,
-                   GError **error)
+static gboolean call_with_extent(const struct call *call, json_t *payload,
+                                 undo_function *operate, GError **error)
 {
     struct undo_extent extent;
 
     if (!payload_get_extent(payload, &extent, error))
         return FALSE;
-    if (way == session_redo && extent.step_id != 0) {
+    if (operate == session_redo && extent.step_id != 0) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "redo takes no 'step_id'; give 'steps'");
         return FALSE;
     }
-    way(call->session, folder_from_json(payload), &extent, on_answer,
-        keep(call));
+    operate(call->session, folder_from_json(payload), &extent, on_answer,
+            keep(call));
     return TRUE;
 }
 
 static gboolean rollback(const struct call *call, json_t *payload,
                          GError **error)
 {
-    return go(call, payload, session_rollback, error);
+    return call_with_extent(call, payload, session_rollback, error);
 }
 
 static gboolean redo(const struct call *call, json_t *payload, GError **error)
 {
-    return go(call, payload, session_redo, error);
+    return call_with_extent(call, payload, session_redo, error);
 }
 
 static gboolean preview(const struct call *call, json_t *payload,
                         GError **error)
 {
-    return go(call, payload, session_preview, error);
+    return call_with_extent(call, payload, session_preview, error);
 }
 
 static gboolean restore(const struct call *call, json_t *payload,
@@ -376,8 +376,8 @@ static gboolean read_file(const struct call *call, json_t *payload,
     return result != NULL;
 }
 
-static gboolean tell_folder(const struct call *call, json_t *payload,
-                            GError **error)
+static gboolean send_folder_status(const struct call *call, json_t *payload,
+                                   GError **error)
 {
     session_folder_status(call->session, folder_from_json(payload), on_answer,
                           keep(call));
@@ -402,7 +402,7 @@ static const struct operation {
     { "session.start", start_session, { NULL } },
     { "session.stop", stop_session, { "" } },
     { "session.reset", reset_session, { NULL } },
-    { "session.status", tell_status, { "" } },
+    { "session.status", send_status, { "" } },
     { "session.configure_network", configure_network, { "network_policy" } },
     { "agent.execute",
       execute,
@@ -423,7 +423,7 @@ static const struct operation {
     { "safeguard.confirm", confirm_guard, { "safeguard_id", "action" } },
     { "fs.list", list, { "path", "limit", "directory" } },
     { "fs.read", read_file, { "path", "offset", "length", "directory" } },
-    { "fs.status", tell_folder, { "directory" } },
+    { "fs.status", send_folder_status, { "directory" } },
 };
 
 static gboolean hello(const struct call *call, json_t *payload, GError **error)

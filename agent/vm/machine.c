@@ -28,7 +28,7 @@ enum { BLAME_MS = 2000 };
 
 /* ---- ends ---------------------------------------------------------------- */
 
-static gboolean tell_stopped(gpointer data)
+static gboolean notify_stopped(gpointer data)
 {
     struct machine *machine = data;
 
@@ -47,7 +47,7 @@ static void stop_further(struct machine *machine)
     else if (backends_run(machine->backends))
         backends_stop(machine->backends);
     else if (!machine->stopped_source)
-        machine->stopped_source = g_idle_add(tell_stopped, machine);
+        machine->stopped_source = g_idle_add(notify_stopped, machine);
 }
 
 /* ---- QEMU ---------------------------------------------------------------- */

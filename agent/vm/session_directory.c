@@ -58,8 +58,8 @@ static gboolean resolve(struct session_directory *directory, const char *path,
 }
 
 /* Set the path of the log: the given one, or the default log path. */
-static gboolean place_log(struct session_directory *directory,
-                          const char *undo_dir, GError **error)
+static gboolean set_log_path(struct session_directory *directory,
+                             const char *undo_dir, GError **error)
 {
     g_autofree char *place = NULL;
 
@@ -87,7 +87,7 @@ session_directory_new(const struct session_share *share, GError **error)
     if (share->label && !*share->label)
         ok = invalid(error, "label", "must not be empty");
     if (ok && resolve(directory, share->path, error) &&
-        place_log(directory, share->undo_dir, error))
+        set_log_path(directory, share->undo_dir, error))
         return directory;
     session_directory_free(directory);
     return NULL;
@@ -190,8 +190,8 @@ session_directory_check_apart(struct session_directory *const *directories,
     return TRUE;
 }
 
-static void place_all(struct session_directory *const *directories,
-                      unsigned count)
+static void set_guest_paths(struct session_directory *const *directories,
+                            unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         directories[i]->tag = count == 1 ? g_strdup(TAG)
@@ -207,7 +207,7 @@ gboolean
 session_directory_complete(struct session_directory *const *directories,
                            unsigned count, GError **error)
 {
-    place_all(directories, count);
+    set_guest_paths(directories, count);
     return label_all(directories, count, error);
 }
 

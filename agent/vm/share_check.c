@@ -38,7 +38,7 @@ static bool is_keys(const char *folder)
 }
 
 /* Return why a folder exposes the user's secrets, or NULL. */
-static const char *secret_of(const char *folder)
+static const char *find_secret(const char *folder)
 {
     const struct passwd *user = getpwuid(geteuid());
 
@@ -58,7 +58,7 @@ gboolean share_check_secrets(const struct session_config *config,
         return TRUE;
     for (unsigned i = 0; i < config->n_directories; i++) {
         const char *folder = config->directories[i]->path;
-        const char *secret = secret_of(folder);
+        const char *secret = find_secret(folder);
 
         if (!secret)
             continue;

@@ -55,7 +55,7 @@ static void on_line(struct child *child, const char *line, void *opaque)
 }
 
 /* The monitor's last message may hold the reason of the end. */
-static void tell_end(struct vm *vm)
+static void notify_end(struct vm *vm)
 {
     if (vm->ended && vm->hung_up)
         vm->callbacks->exited(vm, vm->opaque);
@@ -66,7 +66,7 @@ static void on_exited(struct child *child, void *opaque)
     struct vm *vm = opaque;
 
     vm->ended = true;
-    tell_end(vm);
+    notify_end(vm);
 }
 
 static void on_hung_up(void *opaque)
@@ -74,7 +74,7 @@ static void on_hung_up(void *opaque)
     struct vm *vm = opaque;
 
     vm->hung_up = true;
-    tell_end(vm);
+    notify_end(vm);
 }
 
 static const struct child_callbacks child_callbacks = {

@@ -167,7 +167,7 @@ static gboolean lock_disk(struct vm_disk *disk, GError **error)
 }
 
 /* A folder of the same name elsewhere, or another image, is another machine. */
-static char *place(const char *folder, const char *rootfs)
+static char *build_disk_dir(const char *folder, const char *rootfs)
 {
     g_autofree char *name = g_path_get_basename(folder);
     g_autofree char *both = g_strdup_printf("%s\n%s", folder, rootfs);
@@ -194,7 +194,7 @@ struct vm_disk *vm_disk_open(const struct session_config *config,
     disk = g_new0(struct vm_disk, 1);
     disk->rootfs = image->rootfs;
     disk->lock = -1;
-    disk->dir = place(config->directories[0]->path, image->rootfs);
+    disk->dir = build_disk_dir(config->directories[0]->path, image->rootfs);
     disk->path = g_build_filename(disk->dir, "disk.qcow2", NULL);
     disk->base = g_build_filename(disk->dir, "base.json", NULL);
     if (share_check_state(config, "the machine's disk", disk->path, error) &&
