@@ -38,7 +38,7 @@ static void take(struct account *account, const struct passwd *entry)
              *entry->pw_shell ? entry->pw_shell : "/bin/sh");
 }
 
-/* By name, or by number. */
+/* Look up by name, or by number. */
 static bool find_user(const char *text, struct account *account)
 {
     FILE *file = fopen("/etc/passwd", "re");
@@ -68,8 +68,8 @@ static bool is_member(const struct group *entry, const char *name)
     return false;
 }
 
-/* The named group, and the supplementary ones. False: there is none of that
- * name. */
+/* Set the named group, or the user's group and supplementary groups. Return
+ * false if there is no group of that name. */
 static bool find_groups(const char *name, struct account *account)
 {
     FILE *file = fopen("/etc/group", "re");
@@ -84,7 +84,7 @@ static bool find_groups(const char *name, struct account *account)
             account->gid = entry->gr_gid;
             found = true;
         }
-        /* A group that was asked for is the only one, as in docker(1). */
+        /* An explicit group replaces all others, as in docker(1). */
         if (!name && account->n_groups < ACCOUNT_MAX_GROUPS &&
             is_member(entry, account->name))
             account->groups[account->n_groups++] = entry->gr_gid;
@@ -115,7 +115,8 @@ bool account_find(const char *text, struct account *account,
 
 int account_enter(const struct account *account)
 {
-    /* Nothing to change: an ordinary user's shim may not even set groups. */
+    /* Nothing to change: a shim that runs as an ordinary user may not even call
+     * setgroups(). */
     if (account->uid == geteuid() && account->gid == getegid() &&
         account->n_groups == 0)
         return 0;

@@ -2,8 +2,8 @@
  *
  * account - the user that an execution runs as.
  *
- * /etc/passwd and /etc/group are read directly: a static program has no NSS.
- * For use in the child alone, as the C library allocates here.
+ * Reads /etc/passwd and /etc/group directly, because a static program has no
+ * NSS. Use it only in the child: the C library allocates here.
  */
 #ifndef SHIM_ACCOUNT_H
 #define SHIM_ACCOUNT_H
@@ -22,13 +22,13 @@ struct account {
     char name[128], home[256], shell[256];
 };
 
-/* Look up "user[:group]", each a name or a number, as docker(1) takes it; NULL
- * is root. A number that no account has runs with group 0 and home "/". False:
- * no such user or group; ret_what is the part that is unknown. */
+/* Look up "user[:group]", each a name or a number, as docker(1) does; NULL is
+ * root. A number without an account runs with group 0 and home "/". False: no
+ * such user or group; ret_what is the unknown part. */
 bool account_find(const char *text, struct account *account,
                   const char **ret_what);
 
-/* Become that user. 0 or -errno. */
+/* Switch to that user. Return 0 or -errno. */
 int account_enter(const struct account *account);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dispatch - see dispatch.h; wire.h draws the messages.
+ * dispatch - see dispatch.h; wire.h defines the messages.
  */
 #include "config.h"
 #include "shim/dispatch.h"
@@ -194,7 +194,7 @@ void dispatch_lines(struct dispatch *dispatch, int64_t now_ms)
         case PORT_LINE_NONE:
             return;
         case PORT_LINE_TOO_LONG:
-            dispatch_error(dispatch, NULL, "a line is longer than %d bytes",
+            dispatch_error(dispatch, NULL, "the line is longer than %d bytes",
                            WIRE_MAX_LINE);
             break;
         case PORT_LINE_OK:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dispatch - the host's messages, each to its handler.
+ * dispatch - pass the host's messages to their handlers.
  */
 #ifndef SHIM_DISPATCH_H
 #define SHIM_DISPATCH_H
@@ -10,7 +10,7 @@
 /* Handle all complete lines, as long as answers can be queued. */
 void dispatch_lines(struct dispatch *dispatch, int64_t now_ms);
 
-/* The fd of a shares_poll() entry had an event: tell the host what it means.
+/* Handle an event on the fd of a shares_poll() entry by reporting to the host.
  * There must be room for an answer. */
 void dispatch_share_news(struct dispatch *dispatch, int fd);
 

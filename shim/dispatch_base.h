@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dispatch_base - what the handlers of messages share.
+ * dispatch_base - state shared by the message handlers.
  */
 #ifndef SHIM_DISPATCH_BASE_H
 #define SHIM_DISPATCH_BASE_H
@@ -19,18 +19,18 @@ struct dispatch {
     struct guest_mounts *mounts;
     struct shares *shares;
     struct guest_boot boot;
-    bool is_init;  /* the machine is ours */
-    bool shutdown; /* the host asked for it */
+    bool is_init;  /* the shim is PID 1 and controls the machine */
+    bool shutdown; /* the host has requested it */
     struct json_reader reader;
 };
 
-/* What a message is, for its handler. */
+/* A message, as passed to its handler. */
 struct dispatch_message {
     const struct json_value *object;
     int64_t now_ms;
 };
 
-/* Queue an error; the id is added if the message has one. */
+/* Queue an error; its id is that of the message, if the message has one. */
 void dispatch_error(struct dispatch *dispatch, const struct json_value *object,
                     const char *format, ...)
     __attribute__((format(printf, 3, 4)));

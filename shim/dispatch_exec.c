@@ -13,10 +13,9 @@
 
 #define MAX_TERMINAL_SIZE 65535
 
-/* ---- members of a message
- * ---------------------------------------------------- */
+/* ---- members of a message ------------------------------------------------ */
 
-/* A member that may be missing must be a string without NUL. */
+/* Read an optional member, which must be a string without NUL. */
 static bool take_string(const struct json_value *object, const char *key,
                         const char **ret_text)
 {
@@ -43,8 +42,7 @@ static bool take_size(const struct json_value *object, const char *key,
     return true;
 }
 
-/* ---- exec
- * ---------------------------------------------------------------------- */
+/* ---- exec ---------------------------------------------------------------- */
 
 static bool read_streams(const struct json_value *object,
                          struct execution_request *request,
@@ -66,13 +64,13 @@ static bool read_streams(const struct json_value *object,
                 !take_size(tty, "columns", &request->columns)))
         return false;
     request->has_terminal = tty;
-    *ret_error = "window must be a number that is not negative";
+    *ret_error = "window must not be negative";
     request->credit.limited = window;
     if (window &&
         (!json_reader_get_integer(object, "window", &request->credit.left) ||
          request->credit.left < 0))
         return false;
-    *ret_error = "input goes with neither stdin nor tty";
+    *ret_error = "input excludes stdin and tty";
     return !request->spawn.input || (!request->has_input && !tty);
 }
 
@@ -87,7 +85,7 @@ static bool decode_all(struct json_reader *reader,
     return true;
 }
 
-/* Decode the members of an exec that are bytes, if they are base64. */
+/* Decode the byte members of an exec that uses base64. */
 static bool decode_exec(struct json_reader *reader,
                         const struct json_value *object)
 {
@@ -140,7 +138,7 @@ void dispatch_exec(struct dispatch *dispatch,
     int result;
 
     if (!decode_exec(&dispatch->reader, object)) {
-        dispatch_error(dispatch, object, "exec is not the base64 that it says");
+        dispatch_error(dispatch, object, "exec is not valid base64");
         return;
     }
     if (!read_program(object, &request.spawn, &error) ||
@@ -149,12 +147,13 @@ void dispatch_exec(struct dispatch *dispatch,
         return;
     }
     if (executions_find(dispatch->executions, request.spawn.id)) {
-        dispatch_error(dispatch, object, "an execution has that id");
+        dispatch_error(dispatch, object,
+                       "the id is in use by a running execution");
         return;
     }
     slot = executions_free_slot(dispatch->executions);
     if (!slot) {
-        dispatch_error(dispatch, object, "%d executions are running already",
+        dispatch_error(dispatch, object, "%d executions are already running",
                        WIRE_MAX_EXECUTIONS);
         return;
     }
@@ -167,10 +166,10 @@ void dispatch_exec(struct dispatch *dispatch,
                        strerror(-result));
 }
 
-/* ---- messages to one that runs
- * ---------------------------------------------------- */
+/* ---- messages to a running execution ------------------------------------- */
 
-/* NULL: there is none. It was told, unless the message crossed the end. */
+/* Find a running execution. Return NULL if there is none, after reporting it,
+ * unless the message crossed the execution's end. */
 static struct execution *find(struct dispatch *dispatch,
                               const struct dispatch_message *message,
                               const char *type)
@@ -209,7 +208,7 @@ void dispatch_credit(struct dispatch *dispatch,
         bytes < 0 ||
         __builtin_add_overflow(execution->credit.left, bytes, &bytes))
         dispatch_error(dispatch, message->object,
-                       "credit needs bytes that are not negative");
+                       "credit needs bytes, which must not be negative");
     else
         execution->credit.left = bytes;
 }
@@ -256,7 +255,8 @@ void dispatch_resize(struct dispatch *dispatch,
         dispatch_error(dispatch, message->object,
                        "resize needs rows and columns from 1 to 65535");
     else if (!execution->has_terminal)
-        dispatch_error(dispatch, message->object, "it has no terminal");
+        dispatch_error(dispatch, message->object,
+                       "the execution has no terminal");
     else if (execution->state == EXECUTION_RUNNING)
         terminal_resize(execution->outputs[0].fd, rows, columns);
 }
@@ -273,11 +273,11 @@ void dispatch_signal(struct dispatch *dispatch,
     if (!json_reader_get_integer(message->object, "signal", &number) ||
         number < 1 || number >= NSIG) {
         dispatch_error(dispatch, message->object,
-                       "signal needs the number of a signal");
+                       "signal needs a signal number");
         return;
     }
     result = execution_signal(execution, (int)number);
     if (result && result != -ESRCH)
-        dispatch_error(dispatch, message->object, "cannot send it: %s",
+        dispatch_error(dispatch, message->object, "cannot send the signal: %s",
                        strerror(-result));
 }

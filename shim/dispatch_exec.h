@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dispatch_exec - the host's messages about executions.
+ * dispatch_exec - handle the host's messages about executions.
  */
 #ifndef SHIM_DISPATCH_EXEC_H
 #define SHIM_DISPATCH_EXEC_H

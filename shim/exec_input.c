@@ -62,8 +62,8 @@ bool exec_input_wants(const struct exec_input *input)
     return input->fd >= 0 && (input->len > 0 || input->ending);
 }
 
-/* The end of a terminal's input is a character; in raw mode the process sees
- * it as that, which is what closing a terminal program's input would be. */
+/* On a terminal, end of input is a character; in raw mode the process reads it
+ * as ^D, as if the user had typed it. */
 static bool send_end(struct exec_input *input)
 {
     struct termios settings;
@@ -101,7 +101,7 @@ void exec_input_advance(struct exec_input *input, int64_t id, struct port *port)
             continue;
         if (put < 0 && errno == EAGAIN)
             break;
-        if (put < 0) { /* the process closed its end, or is gone */
+        if (put < 0) { /* the process has closed its end, or has ended */
             exec_input_close(input);
             break;
         }

@@ -12,8 +12,8 @@
 #include "shim/utf8.h"
 #include "shim/wire.h"
 
-/* Bytes of output in one message; escaped at worst they are six times that,
- * and the rest of the message is short. */
+/* Output bytes per message. Escapes take at most six bytes per byte, and the
+ * rest of the message is short. */
 #define CHUNK_SIZE (16 * 1024)
 #define CHUNK_ROOM (JSON_WRITER_WORST(CHUNK_SIZE) + 256)
 
@@ -74,11 +74,13 @@ bool exec_output_pump(struct exec_output *output, int64_t id,
     memcpy(chunk, output->tail, output->tail_len);
     got = read(output->fd, chunk + output->tail_len, want);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        /* Another process may have read the pipe: what was counted is gone. */
+        /* Another process may have read from the pipe, so less than drain_left
+         * is left. */
         output->drain_left = 0;
         return false;
     }
-    /* A terminal's master says EIO once no process has the other end open. */
+    /* A terminal's master returns EIO once no process has the other end
+     * open. */
     if (got <= 0) {
         reach_end(output);
         return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec_output - one output stream of an execution: a pipe, or the master of
- * its terminal.
+ * exec_output - one output stream of an execution: a pipe, or the master of its
+ * terminal.
  *
  * The fd is read only while the port has room and the host has granted credit
- * (wire.h), so a flood stays in the pipe and stops its writer.
+ * (wire.h), so a flood of output stays in the pipe and blocks its writer.
  */
 #ifndef SHIM_EXEC_OUTPUT_H
 #define SHIM_EXEC_OUTPUT_H
@@ -15,42 +15,44 @@
 
 #include "shim/port.h"
 
-/* What the host lets one execution send. */
+/* The output that the host has allowed one execution to send. */
 struct exec_credit {
-    bool limited; /* false: as much as the port takes */
+    bool limited; /* false: limited by the port only */
     int64_t left; /* in bytes of output */
 };
 
 struct exec_output {
     const char *name; /* "stdout" or "stderr" */
-    int fd;           /* does not block; -1 once at its end */
-    bool draining;    /* the process is over: drain_left bounds what follows */
+    int fd;           /* non-blocking; -1 after end of file */
+    bool draining;    /* the process has ended: drain_left limits the remaining
+                         output */
     size_t drain_left;
-    unsigned char tail[4]; /* a character that is not complete yet */
+    unsigned char tail[4]; /* an incomplete character */
     size_t tail_len;
 };
 
-/* True if a read makes sense now. */
+/* Return true if a read makes sense now. */
 bool exec_output_wants(const struct exec_output *output,
                        const struct exec_credit *credit,
                        const struct port *port);
 
-/* Read one chunk and queue it, except a character that is cut at its end.
- * False if there was nothing to read. */
+/* Read one chunk and queue it, without an incomplete character at its end.
+ * Return false if there was nothing to read. */
 bool exec_output_pump(struct exec_output *output, int64_t id,
                       struct exec_credit *credit, struct port *port);
 
-/* The process is over: from here on read at most this many bytes, and stop at
- * the first moment at which there are none. */
+/* The process has ended: from now on read at most this many bytes, and stop as
+ * soon as none are available. */
 void exec_output_drain(struct exec_output *output, size_t most);
 
-/* True once nothing is left to read. */
+/* Return true once nothing is left to read. */
 bool exec_output_is_drained(const struct exec_output *output);
 
-/* True if the port has room for a chunk, and so for exec_output_finish(). */
+/* Return true if the port has room for a chunk, and so for
+ * exec_output_finish(). */
 bool exec_output_has_room(const struct port *port);
 
-/* Queue what is left of an incomplete character. */
+/* Queue the bytes of an incomplete character. */
 void exec_output_finish(struct exec_output *output, int64_t id,
                         struct port *port);
 

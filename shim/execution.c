@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution - see execution.h; spawn.c has what happens in the child.
+ * execution - see execution.h; spawn.c has the code of the child.
  */
 #include "shim/execution.h"
 
@@ -17,8 +17,7 @@
 
 #define KILL_AGAIN_MS 100
 
-/* ---- the start ------------------------------------------------------------
- */
+/* ---- the start ----------------------------------------------------------- */
 
 static void send_started(struct port *port, int64_t id)
 {
@@ -36,7 +35,7 @@ static void close_if_open(int fd)
         close(fd);
 }
 
-/* Pipes between the shim and a command: ours do not block. */
+/* Pipes between the shim and a command; the shim's ends are non-blocking. */
 struct pipes {
     int out[2], err[2], in[2];
 };
@@ -71,7 +70,8 @@ static void open_output(struct exec_output *output, const char *name, int fd)
     *output = (struct exec_output){ .name = name, .fd = fd };
 }
 
-/* Fork the first process. Returns in it, too, as spawn_exec() does not. */
+/* Fork the first process. Returns in the child as well, which then calls
+ * spawn_exec(). */
 static int fork_first(struct execution *execution,
                       const struct spawn_request *request,
                       const struct spawn_streams *streams, int terminal,
@@ -126,7 +126,7 @@ static int start_with_pipes(struct execution *execution,
     return 0;
 }
 
-/* The input has an fd of its own, so that each part closes what it has. */
+/* The input has its own fd, so that input and output each close one. */
 static int start_with_terminal(struct execution *execution,
                                const struct execution_request *request,
                                struct process_home *home)
@@ -164,7 +164,7 @@ int execution_start(struct execution *execution,
             result = start_with_terminal(execution, request, context->home);
         else
             result = start_with_pipes(execution, request, context->home);
-    } while (result == -ESTALE); /* once: cgroups do not work here */
+    } while (result == -ESTALE); /* at most once: cgroups do not work here */
     if (result)
         return result;
     execution->state = EXECUTION_RUNNING;
@@ -173,24 +173,23 @@ int execution_start(struct execution *execution,
     return 0;
 }
 
-/* ---- signals and the end ---------------------------------------------------
- */
+/* ---- signals and the end ------------------------------------------------- */
 
 static void ask_to_end(const struct execution *execution)
 {
     process_set_signal(&execution->processes, SIGTERM);
-    /* A stopped process sees SIGTERM only when it goes on. */
+    /* A stopped process handles SIGTERM only after SIGCONT. */
     process_set_signal(&execution->processes, SIGCONT);
 }
 
 void execution_cancel(struct execution *execution, int64_t now_ms)
 {
-    /* The host had not read yet how it ended. */
+    /* The cancel was sent before the host received the execution's end. */
     if (execution->state == EXECUTION_NONE || execution->cancelled)
         return;
     execution->cancelled = true;
     execution->next_kill_ms = now_ms + WIRE_CANCEL_GRACE_MS;
-    /* Its end waits for those it left in the background, then. */
+    /* After the command's end, wait for its background processes. */
     if (execution->state != EXECUTION_RUNNING)
         execution->state = EXECUTION_DYING;
     ask_to_end(execution);
@@ -210,13 +209,13 @@ int execution_signal(const struct execution *execution, int number)
         return -ESRCH;
     if (kill(-group, number) == 0)
         return 0;
-    /* A command that has just been forked has no group of its own yet. */
+    /* A command that was just forked has no process group yet. */
     if (errno == ESRCH && !execution->has_terminal)
         return kill(group, number) < 0 ? -errno : 0;
     return -errno;
 }
 
-/* The command is over: note how much was written before this moment. */
+/* The command has ended: record how much output it had written by now. */
 static void begin_drain(struct execution *execution)
 {
     execution->state = EXECUTION_DRAINING;
@@ -225,8 +224,8 @@ static void begin_drain(struct execution *execution)
         struct exec_output *output = &execution->outputs[i];
         int waiting = 0;
 
-        /* For a terminal no call says it; reading until there is nothing, up
-         * to what its buffers hold, is as exact. */
+        /* No system call reports this for a terminal. Reading until it is
+         * empty, limited to the size of its buffers, is as exact. */
         if (execution->has_terminal)
             waiting = TERMINAL_MOST_BUFFERED;
         else if (output->fd >= 0 && ioctl(output->fd, FIONREAD, &waiting) < 0)
@@ -262,7 +261,7 @@ bool execution_note_exit(struct execution *execution, pid_t pid, int status)
     execution->reaped = true;
     if (execution->state != EXECUTION_RUNNING)
         return true;
-    /* A leader that was killed may have reported before that. */
+    /* A killed leader may have reported the status before its end. */
     if (execution->has_leader &&
         leader_read_status(&execution->leader, &reported))
         status = reported;
@@ -270,8 +269,7 @@ bool execution_note_exit(struct execution *execution, pid_t pid, int status)
     return true;
 }
 
-/* ---- service ----------------------------------------------------------------
- */
+/* ---- service ------------------------------------------------------------- */
 
 size_t execution_poll(const struct execution *execution,
                       const struct port *port, struct pollfd *fds)
@@ -301,8 +299,9 @@ int64_t execution_deadline_ms(const struct execution *execution)
     return ending && execution->cancelled ? execution->next_kill_ms : -1;
 }
 
-/* Whether processes of it live on. Without a cgroup that is known as long as
- * its leader is there; with one, the leader must be gone. */
+/* Return whether processes of the execution are left. Without a cgroup this can
+ * be determined only while the leader runs; with one, only after the leader has
+ * ended. */
 static bool has_left_processes(const struct execution *execution)
 {
     if (execution->has_leader && execution->processes.cgroup < 0)
@@ -329,7 +328,8 @@ static void send_completed(const struct execution *execution, struct port *port)
     port_end(port, &writer);
 }
 
-/* Send what is left of the streams and the end; hand over open pipes. */
+/* Send the rest of the streams and the end; hand over open pipes to
+ * leftovers. */
 static void finish(struct execution *execution,
                    const struct execution_context *context)
 {
@@ -338,7 +338,7 @@ static void finish(struct execution *execution,
 
         exec_output_finish(output, execution->id, context->port);
         if (output->fd >= 0 && execution->has_terminal)
-            close(output->fd); /* hung up: no process can write to it */
+            close(output->fd); /* hang-up: no process can write to it */
         else if (output->fd >= 0)
             leftovers_add(context->leftovers, output->fd);
         output->fd = -1;
@@ -359,14 +359,14 @@ static void advance_cancel(struct execution *execution, int64_t now_ms)
     }
     if (execution->state != EXECUTION_DYING)
         return;
-    /* In a cgroup the leader is one of them. */
+    /* With a cgroup, the leader is a member. */
     if (execution->has_leader && execution->processes.cgroup >= 0)
         release_leader(execution);
     if (process_set_is_empty(&execution->processes))
         begin_drain(execution);
 }
 
-/* The leader reports the command, and its end. */
+/* Handle the leader's reports: the command's pid and its end. */
 static void take_status(struct execution *execution)
 {
     pid_t known = execution->leader.command;
@@ -376,15 +376,15 @@ static void take_status(struct execution *execution)
     if (!execution->has_leader || execution->state != EXECUTION_RUNNING)
         return;
     ended = leader_read_status(&execution->leader, &status);
-    /* The cancel may have come before the leader had forked the command. */
+    /* The cancel may have arrived before the leader forked the command. */
     if (!known && execution->leader.command && execution->cancelled)
         ask_to_end(execution);
     if (ended)
         note_end(execution, status);
 }
 
-/* The leader may go when all output was read, and the end is told when it has
- * gone: it is one of the execution's processes. */
+/* Release the leader after all output was read, and send the end only when the
+ * leader has ended: it is one of the execution's processes. */
 static void let_leader_go(struct execution *execution)
 {
     if (!execution->has_leader)

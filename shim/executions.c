@@ -21,8 +21,8 @@ struct execution *executions_free_slot(struct executions *executions)
          slot < last_slot(executions); slot++) {
         if (slot->state != EXECUTION_NONE)
             continue;
-        /* The longest ended first, as a cancel may still come for a recent
-         * one; host's ids grow. */
+        /* Reuse the slot that ended first: a cancel may still arrive for a
+         * recent execution. The host's ids increase. */
         if (!found || slot->id < found->id)
             found = slot;
     }

@@ -18,7 +18,7 @@
 
 #include "shim/wire.h"
 
-/* The file systems that may be mounted; the tag is the device's name. */
+/* The supported file systems; the tag is the device's name. */
 static const char *const types[] = { WIRE_DEFAULT_FSTYPE, WIRE_FSTYPE_9P };
 
 static bool type_is_known(const char *fstype)
@@ -30,7 +30,7 @@ static bool type_is_known(const char *fstype)
     return false;
 }
 
-/* mkdir -p. 0 or -errno. */
+/* Like mkdir -p. Return 0 or -errno. */
 static int make_folder(const char *path)
 {
     char part[GUEST_MAX_PATH];
@@ -47,7 +47,7 @@ static int make_folder(const char *path)
     return 0;
 }
 
-/* Whether something is mounted there already. */
+/* Return whether path is a mount point. */
 static bool is_mounted(const char *path)
 {
     char parent[GUEST_MAX_PATH + 4];
@@ -74,11 +74,11 @@ bool guest_call_mount(const struct guest_mount *mount_, const char *options,
     }
     result = make_folder(path);
     if (result) {
-        snprintf(error, size, "cannot make %s: %s", path, strerror(-result));
+        snprintf(error, size, "cannot create %s: %s", path, strerror(-result));
         return false;
     }
     if (is_mounted(path)) {
-        snprintf(error, size, "%s is a mount point already", path);
+        snprintf(error, size, "%s is already a mount point", path);
         return false;
     }
     if (mount(mount_->tag, path, mount_->fstype,
@@ -131,7 +131,7 @@ void guest_set_clock(int64_t time_us)
     };
     int64_t now_us;
 
-    /* Before 1970 or after 2262 it is no clock that sends it. */
+    /* Reject times before 1970 or after 2262. */
     if (time_us < 0 || time_us > INT64_MAX / 1000)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -141,7 +141,7 @@ void guest_set_clock(int64_t time_us)
         clock_settime(CLOCK_REALTIME, &wanted);
 }
 
-/* Give processes a moment to end. */
+/* Wait a moment for processes to end. */
 static void wait_for_children(int timeout_ms)
 {
     const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
@@ -164,7 +164,8 @@ _Noreturn void guest_power_off(struct guest_mounts *mounts)
     wait_for_children(200);
     guest_unmount_all(mounts);
     sync();
-    /* A root that is a disk must be left clean; others refuse, no harm. */
+    /* A disk root must be unmounted cleanly; for other roots the call fails
+     * harmlessly. */
     mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY, NULL);
     for (;;) {
         reboot(RB_POWER_OFF);

@@ -13,7 +13,7 @@
 #define GUEST_MAX_PATH   256
 
 struct guest_mounts {
-    char paths[GUEST_MAX_MOUNTS][GUEST_MAX_PATH]; /* in the order made */
+    char paths[GUEST_MAX_MOUNTS][GUEST_MAX_PATH]; /* in mount order */
     size_t count;
 };
 
@@ -21,47 +21,48 @@ struct guest_mount {
     const char *tag;
     const char *path;
     const char *fstype;
-    const char *aname; /* of 9P: what to attach to */
+    const char *aname; /* 9P: the tree to attach to */
     bool read_only;
 };
 
-/* Call mount(2), making the folder if need be; options are the file system's,
- * or NULL. On failure false, and the reason in error (size bytes at most). */
+/* Call mount(2), after creating the directory if necessary; options are those
+ * of the file system, or NULL. On failure return false with the reason in error
+ * (at most size bytes). */
 bool guest_call_mount(const struct guest_mount *mount, const char *options,
                       char *error, size_t size);
 
-/* Remember a mount for guest_unmount_all(). False if there is no room. */
+/* Record a mount for guest_unmount_all(). Return false if there is no room. */
 bool guest_mounts_add(struct guest_mounts *mounts, const char *path);
 
-/* Both. */
+/* Mount and record. */
 bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount,
                  char *error, size_t size);
 
-/* Undo what guest_mount() did, the last first. */
+/* Unmount everything that guest_mount() has mounted, in reverse order. */
 void guest_unmount_all(struct guest_mounts *mounts);
 
-/* When, in ms since the kernel began (CLOCK_BOOTTIME); 0: not known. */
+/* Times in ms since the kernel started (CLOCK_BOOTTIME); 0: unknown. */
 struct guest_boot {
-    int64_t init_ms; /* the image's init script began; it says so in the
-                        environment, as seconds with a point */
-    int64_t shim_ms; /* this program did */
+    int64_t init_ms; /* start of the image's init script, which passes it in the
+                        environment, in seconds with a decimal point */
+    int64_t shim_ms; /* start of this program */
 };
 
 #define GUEST_INIT_UPTIME "STEPBACK_INIT_UPTIME"
 
-/* Now, in ms since the kernel began. */
+/* Return the current time, in ms since the kernel started. */
 int64_t guest_uptime_ms(void);
 
-/* Called at the start; takes the variable out of the environment. */
+/* Call once at the start; removes the variable from the environment. */
 struct guest_boot guest_note_boot(void);
 
-/* Set the clock to this time, unless it is near it. */
+/* Set the clock, unless it is already close to this time. */
 void guest_set_clock(int64_t time_us);
 
-/* As PID 1: end every process, unmount, sync, power off. */
+/* As PID 1: end all processes, unmount, sync, power off. */
 _Noreturn void guest_power_off(struct guest_mounts *mounts);
 
-/* As another init's service: ask that init for the same. */
+/* As a service of another init: ask that init to power off. */
 void guest_request_power_off(void);
 
 #endif

@@ -27,8 +27,8 @@ static void skip_blanks(struct json_reader *reader)
         reader->at++;
 }
 
-/* The next byte, or NUL at the end; a NUL in the text fits no grammar rule,
- * so the two need not be told apart. */
+/* Return the next byte, or NUL at the end. A NUL in the text matches no grammar
+ * rule, so both cases can be treated alike. */
 static char peek(const struct json_reader *reader)
 {
     return reader->at < reader->end ? *reader->at : '\0';
@@ -102,7 +102,7 @@ static char *put_utf8(char *out, uint32_t code)
     return out;
 }
 
-/* After "\u": one unit, or two that are a surrogate pair. */
+/* After "\u": parse one code unit, or a surrogate pair. */
 static bool read_unicode(struct json_reader *reader, char **out)
 {
     uint32_t code, low;
@@ -132,7 +132,7 @@ static bool read_escape(struct json_reader *reader, char **out)
     const char *found;
 
     if (c == '\0')
-        return fail(reader, "string is cut short");
+        return fail(reader, "unterminated string");
     reader->at++;
     if (c == 'u')
         return read_unicode(reader, out);
@@ -143,7 +143,7 @@ static bool read_escape(struct json_reader *reader, char **out)
     return true;
 }
 
-/* A string whose opening quote is taken. */
+/* Parse a string after its opening quote. */
 static bool read_string(struct json_reader *reader, const char **ret_text,
                         size_t *ret_len)
 {
@@ -174,7 +174,7 @@ static bool read_string(struct json_reader *reader, const char **ret_text,
         for (; length > 0; length--)
             *out++ = *reader->at++;
     }
-    return fail(reader, "string is cut short");
+    return fail(reader, "unterminated string");
 }
 
 static bool is_digit(char c)
@@ -191,8 +191,8 @@ static bool skip_digits(struct json_reader *reader)
     return true;
 }
 
-/* The digits' value, counted downwards because the smallest integer has no
- * positive twin. */
+/* Accumulate the digits downwards, because the smallest integer has no positive
+ * counterpart. */
 static void set_integer(struct json_value *value, const char *digits,
                         const char *end, bool negative)
 {
@@ -277,25 +277,25 @@ static bool read_key(struct json_reader *reader,
                      const struct json_value *object, struct json_value *member)
 {
     if (!take(reader, '"'))
-        return fail(reader, "a member's name is missing");
+        return fail(reader, "expected a member name");
     if (!read_string(reader, &member->key, &member->key_len))
         return false;
     if (key_is_known(object, member))
         return fail(reader, "duplicate member");
     skip_blanks(reader);
     if (!take(reader, ':'))
-        return fail(reader, "a colon is missing");
+        return fail(reader, "expected a colon");
     return true;
 }
 
-/* An array or object whose opening bracket is taken. */
+/* Parse an array or object after its opening bracket. */
 static bool read_children(struct json_reader *reader, struct json_value *parent,
                           char closing, int depth)
 {
     const struct json_value **link = &parent->first;
 
     if (depth == JSON_READER_MAX_DEPTH)
-        return fail(reader, "nested too deep");
+        return fail(reader, "nested too deeply");
     skip_blanks(reader);
     if (take(reader, closing))
         return true;
@@ -315,7 +315,7 @@ static bool read_children(struct json_reader *reader, struct json_value *parent,
         if (take(reader, closing))
             return true;
         if (!take(reader, ','))
-            return fail(reader, "a comma or bracket is missing");
+            return fail(reader, "expected a comma or a bracket");
     }
 }
 
@@ -354,7 +354,7 @@ const struct json_value *json_reader_parse(struct json_reader *reader,
         return NULL;
     skip_blanks(reader);
     if (reader->at != reader->end) {
-        fail(reader, "something follows the value");
+        fail(reader, "unexpected text after the value");
         return NULL;
     }
     return root;
@@ -425,7 +425,8 @@ bool json_reader_decode_base64(struct json_reader *reader,
 {
     struct json_value *own = &reader->values[value - reader->values];
     size_t digits = own->len, len = 0;
-    char *bytes = (char *)own->text; /* within the line */
+    char *bytes = (char *)
+                      own->text; /* points into the line, which is writable */
     uint32_t bits = 0;
 
     if (own->type != JSON_READER_STRING || digits % 4 != 0)

@@ -21,8 +21,8 @@ static void put_byte(struct json_writer *writer, char byte)
     put(writer, &byte, 1);
 }
 
-/* Bytes that JSON has to escape, with their short names where they have one.
- * DEL and all above it may stand as they are. */
+/* Escape the bytes that JSON requires, with the short form if there is one. DEL
+ * and all bytes above it need no escape. */
 static void put_escaped(struct json_writer *writer, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";

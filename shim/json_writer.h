@@ -2,9 +2,9 @@
  *
  * json_writer - write one flat JSON object into a fixed buffer.
  *
- * All the wire's messages from the guest are flat, so there is no nesting to
- * keep. A writer that runs out of room remembers it and writes nothing more;
- * json_writer_end() then returns false. All text must be UTF-8 without NUL.
+ * All messages from the guest are flat, so nesting is not supported. After a
+ * write that does not fit, nothing more is written and json_writer_end()
+ * returns false. All text must be UTF-8 without NUL.
  */
 #ifndef SHIM_JSON_WRITER_H
 #define SHIM_JSON_WRITER_H
@@ -20,11 +20,11 @@ struct json_writer {
     bool overflow;
 };
 
-/* The most bytes that a string or base64 member of len bytes can take, apart
- * from its key: every byte may become \u00XX. */
+/* Maximum size of a string or base64 member of len bytes, without its key:
+ * every byte may become \u00XX. */
 #define JSON_WRITER_WORST(len) (6 * (len) + 4)
 
-/* Begin an object in buf (borrowed until json_writer_end()). */
+/* Start an object in buf (borrowed until json_writer_end()). */
 void json_writer_begin(struct json_writer *writer, char *buf, size_t size);
 
 void json_writer_add_string(struct json_writer *writer, const char *key,
@@ -36,7 +36,7 @@ void json_writer_add_base64(struct json_writer *writer, const char *key,
 void json_writer_add_integer(struct json_writer *writer, const char *key,
                              int64_t value);
 
-/* Close the object. True if all of it is in buf[0..len). */
+/* Close the object. Return true if it is complete in buf[0..len). */
 bool json_writer_end(struct json_writer *writer);
 
 #endif

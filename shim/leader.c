@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The leader's ends have these numbers; below them are the three streams. */
+/* fd numbers of the leader's pipe ends; below are the three streams. */
 enum { REPORT_FD = 3, HOLD_FD, FIRST_OTHER_FD };
 
 int leader_open(struct leader *leader, struct leader_ends *ends)
@@ -47,9 +47,9 @@ static void report(int value)
         _exit(1);
 }
 
-/* The leader's part of a command's life. No pipe of the command is open in it:
- * the shim sees when the command closes one. */
-static _Noreturn void stay(pid_t command, bool has_terminal)
+/* Wait for the command as its leader. The leader holds none of the command's
+ * pipes, so the shim sees when the command closes one. */
+static _Noreturn void wait_for_release(pid_t command, bool has_terminal)
 {
     char byte;
     pid_t ended;
@@ -60,17 +60,17 @@ static _Noreturn void stay(pid_t command, bool has_terminal)
         close_range(STDIN_FILENO, STDERR_FILENO, 0);
     report(command);
     do
-        ended = waitpid(-1, &status, 0); /* orphans, too */
+        ended = waitpid(-1, &status, 0); /* includes orphans */
     while (ended != command && (ended > 0 || errno == EINTR));
     report(status);
-    signal(SIGCHLD, SIG_IGN); /* later ones need no wait */
+    signal(SIGCHLD, SIG_IGN); /* later children are reaped automatically */
     while (read(HOLD_FD, &byte, 1) < 0 && errno == EINTR)
         continue;
     _exit(0);
 }
 
-/* First above all numbers that are filled here, or one would overwrite the
- * other. */
+/* Move the fds above all target numbers first, so that no dup2() overwrites a
+ * source. */
 static void arrange_ends(const struct leader_ends *ends)
 {
     int report_fd = fcntl(ends->report, F_DUPFD_CLOEXEC, FIRST_OTHER_FD);
@@ -98,9 +98,10 @@ void leader_begin(const struct leader_ends *ends, int terminal)
     if (terminal >= 0)
         lead_terminal(terminal);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    /* No signal of a terminal or of a cancel ends the leader. The command has
-     * its defaults before it unblocks them, so that none is lost meanwhile:
-     * a signal that is blocked waits, also if it is ignored. */
+    /* The leader must survive signals of a terminal or a cancel, so it blocks
+     * all signals. The command restores the defaults before it unblocks them,
+     * so that no signal is lost: a blocked signal stays pending even while it
+     * is ignored. */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     for (int number = 1; number < NSIG; number++)
@@ -111,11 +112,11 @@ void leader_begin(const struct leader_ends *ends, int terminal)
         _exit(126);
     if (command > 0) {
         arrange_ends(ends);
-        stay(command, terminal >= 0);
+        wait_for_release(command, terminal >= 0);
     }
     if (terminal >= 0) {
         setpgid(0, 0);
-        /* SIGTTOU is ignored here; the command gets its default back. */
+        /* SIGTTOU is ignored here; the command restores the default. */
         tcsetpgrp(STDIN_FILENO, getpid());
     }
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * leader - a process between the shim and a command that stays to its end.
+ * leader - a process between the shim and a command that outlives the command.
  *
- * A terminal needs it: when a session leader exits, the kernel hangs the
- * terminal up and discards output that the master has not read yet
- * (tty_vhangup_session() flushes the pty). So the command is not the leader,
- * but the leader's child in the foreground. And where there are no cgroups, the
- * leader is a subreaper, so that all processes of an execution descend from it.
+ * A terminal needs it: when a session leader exits, the kernel hangs up the
+ * terminal and discards output that the master has not read yet
+ * (tty_vhangup_session() flushes the pty). So the command is not the session
+ * leader, but the leader's child in the foreground. Without cgroups the leader
+ * also is a subreaper, so that all processes of an execution descend from it.
  */
 #ifndef SHIM_LEADER_H
 #define SHIM_LEADER_H
@@ -16,9 +16,9 @@
 
 /* The shim's ends of two pipes. */
 struct leader {
-    int report; /* does not block: the command's pid, its wait status, the end
+    int report; /* non-blocking: the command's pid, its wait status, end of file
                  */
-    int hold;   /* closing it lets the leader go */
+    int hold;   /* closing it releases the leader */
     pid_t command; /* 0: not reported yet */
 };
 
@@ -27,21 +27,22 @@ struct leader_ends {
     int report, hold;
 };
 
-/* 0 or -errno. */
+/* Return 0 or -errno. */
 int leader_open(struct leader *leader, struct leader_ends *ends);
 
-/* In the first process of an execution: become its leader, and on a terminal
- * (>= 0) that of its session. Returns in a child, which is the
- * command-to-be; on a terminal that is its three streams. */
+/* Called in the first process of an execution: become its leader, and with a
+ * terminal (>= 0) the leader of its session. Returns in a child, which will
+ * become the command; a terminal is its three streams. */
 void leader_begin(const struct leader_ends *ends, int terminal);
 
-/* The shim closes the leader's ends after the fork. */
+/* Close the leader's ends in the shim after the fork. */
 void leader_close_ends(const struct leader_ends *ends);
 
-/* Read what the leader reported. True: the command ended with that status. */
+/* Read the leader's reports. Return true if the command ended with that
+ * status. */
 bool leader_read_status(struct leader *leader, int *ret_status);
 
-/* Let the leader go. The kernel hangs up its terminal. */
+/* Let the leader end. The kernel then hangs up its terminal. */
 void leader_release(struct leader *leader);
 
 #endif

@@ -35,7 +35,7 @@ void leftovers_drain(struct leftovers *leftovers, const struct pollfd *fds,
 {
     char waste[16384];
 
-    /* From the last, so that a removal moves none that is still to come. */
+    /* Backwards, because a removal moves the entries after it. */
     for (size_t i = count; i-- > 0;) {
         ssize_t got;
 

@@ -2,11 +2,11 @@
  *
  * leftovers - the output pipes of commands that have ended.
  *
- * A background process may still hold the other end. Were ours closed, its
- * next line would kill it with SIGPIPE; were ours left unread, it would block
- * once the pipe is full. So what comes is read and thrown away until the last
- * holder is gone. When there are more than LEFTOVERS_MAX, the oldest is
- * closed after all.
+ * A background process may still hold the other end. If the shim closed its
+ * end, the next write would kill the process with SIGPIPE; if the shim did not
+ * read, the process would block once the pipe is full. So the output is read
+ * and discarded until the last holder has ended. If there are more than
+ * LEFTOVERS_MAX, the oldest is closed.
  */
 #ifndef SHIM_LEFTOVERS_H
 #define SHIM_LEFTOVERS_H
@@ -21,13 +21,13 @@ struct leftovers {
     size_t count;
 };
 
-/* Takes the fd, which does not block. */
+/* Add an fd (taken), which is non-blocking. */
 void leftovers_add(struct leftovers *leftovers, int fd);
 
-/* Fill in LEFTOVERS_MAX poll entries at most. Returns how many. */
+/* Fill in at most LEFTOVERS_MAX poll entries. Return how many. */
 size_t leftovers_poll(const struct leftovers *leftovers, struct pollfd *fds);
 
-/* Discard what came; the entries are leftovers_poll()'s. */
+/* Discard available output; the entries are those of leftovers_poll(). */
 void leftovers_drain(struct leftovers *leftovers, const struct pollfd *fds,
                      size_t count);
 

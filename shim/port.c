@@ -51,7 +51,7 @@ short port_events(const struct port *port)
     return events;
 }
 
-/* Move what is not taken to the buffer's front. */
+/* Move unread data to the start of the buffer. */
 static void compact_in(struct port *port)
 {
     memmove(port->in, port->in + port->in_taken,
@@ -167,7 +167,7 @@ void port_hang_up(struct port *port)
         char *newline = memchr(port->out + port->out_start, '\n',
                                port->out_end - port->out_start);
 
-        /* Lines are queued whole, so a torn one has its newline here. */
+        /* Only whole lines are queued, so the newline of a torn one is here. */
         port->out_start = (size_t)(newline + 1 - port->out);
         port->out_torn = false;
     }

@@ -17,7 +17,7 @@
 
 enum { MAX_NAME = 128 };
 
-/* Whether the port of this entry of SYS_PORTS (dir) has the name. */
+/* Return whether the port of this entry of SYS_PORTS (dir) has the name. */
 static bool has_name(int dir, const char *entry, const char *name)
 {
     char path[300], text[MAX_NAME + 2] = "";
@@ -35,8 +35,8 @@ static bool has_name(int dir, const char *entry, const char *name)
            text[len] == '\n';
 }
 
-/* The port's node, e.g. "/dev/vport0p1". getdents64() because opendir()
- * allocates. */
+/* Find the port's device node, e.g. "/dev/vport0p1". Uses getdents64() because
+ * opendir() allocates. */
 static int find_node(const char *name, char *node, size_t size)
 {
     _Alignas(struct dirent64) char entries[1024];

@@ -20,15 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOME_NAME "stepback-%d" /* its pid: another shim has its own */
+#define HOME_NAME "stepback-%d" /* the pid keeps two shims apart */
 
-/* Where version 2 is mounted: alone, or beside version 1. */
+/* Mount points of cgroup v2: alone, or beside version 1. */
 static const char *const cgroup_roots[] = {
     "/sys/fs/cgroup",
     "/sys/fs/cgroup/unified",
 };
 
-/* Called for each process of a walk; false ends the walk. */
+/* Called for each process of a walk; return false to stop. */
 typedef bool (*process_fn)(pid_t pid, void *opaque);
 
 struct process_stat {
@@ -36,7 +36,8 @@ struct process_stat {
     pid_t parent;
 };
 
-/* Read a small file. Returns its length, NUL-terminated, or -errno. */
+/* Read a small file. Return its length (the text is NUL-terminated) or
+ * -errno. */
 static ssize_t read_text(int dir, const char *name, char *text, size_t size)
 {
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -77,7 +78,7 @@ static const char *find_cgroup_root(void)
     return NULL;
 }
 
-/* The folder of this process's own cgroup. */
+/* Find the directory of this process's own cgroup. */
 static int own_cgroup(const char *root, char *path, size_t size)
 {
     char text[4096];
@@ -135,7 +136,7 @@ bool process_home_has_cgroups(const struct process_home *home)
     return home->cgroup >= 0;
 }
 
-/* What /proc says of a process. False if it is gone. */
+/* Read a process's entry in /proc. Return false if it has ended. */
 static bool read_stat(pid_t pid, struct process_stat *ret_stat)
 {
     char path[32], text[1024], state;
@@ -145,14 +146,16 @@ static bool read_stat(pid_t pid, struct process_stat *ret_stat)
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     if (read_text(AT_FDCWD, path, text, sizeof(text)) <= 0)
         return false;
-    rest = strrchr(text, ')'); /* the name before it may hold anything */
+    rest = strrchr(text,
+                   ')'); /* the name in parentheses may contain any character */
     if (!rest || sscanf(rest + 1, " %c %d", &state, &parent) != 2)
         return false;
     *ret_stat = (struct process_stat){ state, parent };
     return true;
 }
 
-/* One climb from a process to the root. -1: an ancestor ended meanwhile. */
+/* Climb once from a process towards the root. -1: an ancestor ended in the
+ * meantime. */
 static int climb_to(pid_t pid, pid_t root)
 {
     struct process_stat stat;
@@ -168,8 +171,9 @@ static int climb_to(pid_t pid, pid_t root)
     return 1;
 }
 
-/* True if a process lives and descends from the root. When a parent ends, its
- * children become the root's, so another climb gets further. */
+/* Return true if a process is alive and descends from the root. When a parent
+ * ends, its children are reparented to the root, so another climb gets
+ * further. */
 static bool belongs(pid_t pid, pid_t root)
 {
     int result = -1;
@@ -206,7 +210,8 @@ static void walk_proc(pid_t root, process_fn each, void *opaque)
     close(dir);
 }
 
-/* The pids in cgroup.procs, read piece by piece: the list has no bound. */
+/* Walk the pids in cgroup.procs, which is read in pieces because its length is
+ * unbounded. */
 static void walk_cgroup(int cgroup, process_fn each, void *opaque)
 {
     int fd = openat(cgroup, "cgroup.procs", O_RDONLY | O_CLOEXEC);
@@ -241,8 +246,8 @@ static void walk_set(const struct process_set *set, process_fn each,
         walk_proc(set->root, each, opaque);
 }
 
-/* Remove the folders of commands that left no process behind; the kernel
- * refuses the others. */
+/* Remove the cgroups of commands without remaining processes; the kernel
+ * refuses to remove the others. */
 static void sweep_home(const struct process_home *home)
 {
     _Alignas(struct dirent64) char entries[4096];
@@ -278,7 +283,7 @@ void process_home_release(struct process_home *home)
     home->cgroup = -1;
 }
 
-/* Make the command's cgroup. */
+/* Create the command's cgroup. */
 static int make_cgroup(struct process_home *home, struct process_set *set)
 {
     sweep_home(home);
@@ -288,8 +293,8 @@ static int make_cgroup(struct process_home *home, struct process_set *set)
     return openat(home->cgroup, set->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The shim has one thread and its child calls exec at once, so the raw call
- * is as good as fork(). */
+/* The shim is single-threaded and its child calls exec soon, so the raw system
+ * call can replace fork(). */
 static pid_t fork_into(int cgroup)
 {
     struct clone_args args = {
@@ -301,7 +306,7 @@ static pid_t fork_into(int cgroup)
     return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* True if the kernel, or a filter on calls, does not let us: never again. */
+/* Return true if the kernel or a seccomp filter refuses cgroups for good. */
 static bool is_final(int error)
 {
     return error == ENOSYS || error == EPERM || error == EACCES ||
@@ -369,7 +374,7 @@ bool process_set_is_empty(const struct process_set *set)
     char events[256];
     bool found = false;
 
-    /* It counts cgroups below this one too, cgroup.procs does not. */
+    /* cgroup.events counts child cgroups too; cgroup.procs does not. */
     if (set->cgroup >= 0 &&
         read_text(set->cgroup, "cgroup.events", events, sizeof(events)) > 0)
         return strstr(events, "populated 0") != NULL;

@@ -3,7 +3,7 @@
  * pump - see pump.h.
  *
  *   0      4      5     7
- *   | size | type | tag | ...    a message of 9P; little-endian, size is all
+ *   | size | type | tag | ...    a 9P message, little-endian; size is the total
  */
 #include "shim/pump.h"
 
@@ -43,9 +43,9 @@ struct version_message {
     char name[sizeof(VERSION_NAME) - 1];
 } __attribute__((packed));
 
-/* The size that is asked for makes the answer one of a kind: what is discarded
- * may well hold the bytes of another. It is so small that no server says less;
- * the client asks again. */
+/* The unusual size makes the answer recognisable: the discarded data may
+ * contain the answer to another Tversion. The size is so small that no server
+ * reduces it; the client negotiates again. */
 static struct version_message make_version(void)
 {
     struct version_message message = {
@@ -63,7 +63,7 @@ static struct version_message make_version(void)
     return message;
 }
 
-/* Until the port can do it. 0, -ETIMEDOUT, -EPIPE, or -errno. */
+/* Wait until the port is ready. Return 0, -ETIMEDOUT, -EPIPE, or -errno. */
 static int wait_for(int port, short events, int64_t deadline_ms)
 {
     struct timespec now;
@@ -130,7 +130,7 @@ int pump_greet(int port, int64_t deadline_ms)
         for (ssize_t i = 0; i < got; i++) {
             memmove(window, window + 1, sizeof(window) - 1);
             window[sizeof(window) - 1] = bytes[i];
-            /* It is the last answer before the client's own Tversion. */
+            /* This is the last answer before the client's own Tversion. */
             if (memcmp(window, &message, sizeof(window)) == 0)
                 return i + 1 == got ? 0 : -EPROTO;
         }
@@ -142,9 +142,10 @@ int pump_greet(int port, int64_t deadline_ms)
 
 struct pump {
     int port, pipe, sock;
-    bool port_is_full; /* the pipe has bytes that the port did not take */
+    bool port_is_full; /* the pipe has data that the port did not accept */
 
-    /* of replies: [start, whole) are whole messages, [whole, end) is not */
+    /* replies: [start, whole) are complete messages, [whole, end) is a partial
+     * one */
     size_t start, whole, end;
     enum pump_end why;
 };
@@ -157,7 +158,7 @@ static bool end_with(struct pump *pump, enum pump_end why)
     return false;
 }
 
-/* See how far messages are whole. */
+/* Find the end of the last complete message. */
 static bool scan(struct pump *pump)
 {
     while (pump->end - pump->whole >= HEADER_SIZE) {
@@ -174,7 +175,7 @@ static bool scan(struct pump *pump)
     return true;
 }
 
-/* Write whole messages to the client, as far as it takes them. */
+/* Write complete messages to the client, as far as it accepts them. */
 static bool deliver(struct pump *pump)
 {
     while (pump->start < pump->whole) {
@@ -196,8 +197,8 @@ static bool deliver(struct pump *pump)
     return true;
 }
 
-/* Take from the port: it gives a page at a time, so until it has no more, or a
- * message is there. */
+/* Read from the port. A read returns at most a page, so repeat it until the
+ * port is empty or a message is complete. */
 static bool gather(struct pump *pump)
 {
     while (pump->whole == 0) {
@@ -219,7 +220,8 @@ static bool gather(struct pump *pump)
     return deliver(pump);
 }
 
-/* The pipe has something: a splice from an empty one would return 0. */
+/* Call only if the pipe has data: a splice from an empty pipe would return
+ * 0. */
 static bool forward(struct pump *pump)
 {
     ssize_t put = splice(pump->pipe, NULL, pump->port, NULL, PUMP_PIPE_SIZE,

@@ -23,21 +23,21 @@
 
 enum {
     STATUS_FD = 3,
-    START_MS = 30000, /* until the file server has answered */
+    START_MS = 30000, /* time for the file server to answer */
     RETRY_MS = 20,
 };
 
-/* What comes through the status pipe: one of these bytes, and after the bad one
- * a text. */
+/* Protocol of the status pipe: one of these bytes; BAD_NEWS is followed by a
+ * text. */
 enum { GOOD_NEWS = '+', BAD_NEWS = '!', MAX_NEWS = 400 };
 
-/* The two ends of each: the kernel's client, and the pump. */
+/* Both ends of each connection between the kernel's client and the pump. */
 struct channel {
     int client_out, pump_in; /* a pipe */
     int client_in, pump_out; /* a socket pair */
 };
 
-/* ---- in the pump's process ----------------------------------------------- */
+/* ---- in the pump process ------------------------------------------------- */
 
 static _Noreturn void give_up(const char *text)
 {
@@ -65,8 +65,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A port is busy for a moment after it was closed, and has no host while QEMU
- * is connecting to the file server. */
+/* A port stays busy for a moment after it was closed, and has no host while
+ * QEMU connects to the file server. */
 static int open_port(const char *tag)
 {
     const struct timespec pause = { .tv_nsec = RETRY_MS * 1000 * 1000 };
@@ -102,15 +102,15 @@ static void make_channel(struct channel *channel)
         .client_in = sockets[0],
         .pump_out = sockets[1],
     };
-    /* Both are as large as a message for speed alone. */
+    /* Message-sized buffers, for speed only. */
     fcntl(channel->pump_in, F_SETPIPE_SZ, PUMP_PIPE_SIZE);
     setsockopt(channel->pump_out, SOL_SOCKET, SO_SNDBUFFORCE, &size,
                sizeof(size));
 }
 
-/* access=client: each user of the guest attaches as itself, and what it makes
- * is its own. cache=none: the host's edits are seen, and no write is made later
- * than its command thought. */
+/* access=client: each guest user attaches with its own identity and owns its
+ * files. cache=none: the host's edits are visible, and no write is delayed
+ * beyond the end of its command. */
 static _Noreturn void call_mount(const struct share *share,
                                  const struct channel *channel)
 {
@@ -147,8 +147,8 @@ static void prepare_process(int status)
     pump_catch_term();
 }
 
-/* The kernel would end it for the memory that others take. */
-static void be_spared(void)
+/* Protect this process from the OOM killer. */
+static void protect_from_oom(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -163,12 +163,12 @@ static void be_spared(void)
 static const char *const ends[] = {
     [PUMP_UNMOUNTED] = "it was unmounted in the guest",
     [PUMP_HUNG_UP] = "the file server hung up",
-    [PUMP_GARBLED] = "the file server's answers make no sense",
-    [PUMP_ASKED] = "the process that carries it was ended",
+    [PUMP_GARBLED] = "the file server sent an invalid message",
+    [PUMP_ASKED] = "its carrier process was asked to end",
     [PUMP_FAILED] = "the port failed",
 };
 
-static _Noreturn void be_pump(const struct share *share, int status)
+static _Noreturn void run_pump(const struct share *share, int status)
 {
     struct channel channel;
     sigset_t none;
@@ -176,7 +176,7 @@ static _Noreturn void be_pump(const struct share *share, int status)
     pid_t pid;
 
     prepare_process(status);
-    be_spared();
+    protect_from_oom();
     port = open_port(share->tag);
     make_channel(&channel);
     pid = fork();
@@ -206,18 +206,19 @@ static struct share *find(struct shares *shares, const char *tag)
     return NULL;
 }
 
-/* Whether the request can be; share: what there is of it, or NULL. */
+/* Check the request; share: the existing share, or NULL. */
 static bool check(const struct shares *shares, const struct share *share,
                   const struct guest_mount *mount, char *error, size_t size)
 {
     if (strlen(mount->tag) > SHARES_MAX_TAG ||
         strlen(mount->path) >= GUEST_MAX_PATH ||
         strlen(mount->aname) >= GUEST_MAX_PATH || strchr(mount->aname, ','))
-        snprintf(error, size, "the tag, the path or the aname cannot be");
+        snprintf(error, size, "the tag, the path or the aname is invalid");
     else if (share && share->status >= 0)
-        snprintf(error, size, "it is mounted already");
+        snprintf(error, size, "the share is already mounted");
     else if (share && strcmp(share->path, mount->path) != 0)
-        snprintf(error, size, "it was to be mounted on %s", share->path);
+        snprintf(error, size, "the share was previously mounted on %s",
+                 share->path);
     else if (!share && shares->count == SHARES_MAX)
         snprintf(error, size, "too many mounts");
     else
@@ -225,7 +226,8 @@ static bool check(const struct shares *shares, const struct share *share,
     return false;
 }
 
-/* The share of a request: a new one, or one that lost its connection. */
+/* Return the share for a request: a new one, or one that has lost its
+ * connection. */
 static struct share *prepare_share(struct shares *shares,
                                    const struct guest_mount *mount, char *error,
                                    size_t size)
@@ -260,7 +262,7 @@ bool shares_mount(struct shares *shares, const struct guest_mount *mount,
     }
     pid = fork();
     if (pid == 0)
-        be_pump(share, status[1]);
+        run_pump(share, status[1]);
     close(status[1]);
     if (pid < 0) {
         snprintf(error, size, "cannot start a process: %s", strerror(errno));
@@ -282,8 +284,8 @@ size_t shares_poll(const struct shares *shares, struct pollfd *fds)
     return count;
 }
 
-/* The pump is no more. */
-static enum shares_news lose(struct share *share)
+/* The pump has ended. */
+static enum shares_news mark_lost(struct share *share)
 {
     bool mounted = share->mounted;
 
@@ -317,6 +319,6 @@ enum shares_news shares_take_news(struct shares *shares, int fd,
     }
     news[got > 0 ? got : 0] = '\0';
     snprintf(text, size, "%s",
-             got > 1 ? news + 1 : "the process that carries it was killed");
-    return lose(share);
+             got > 1 ? news + 1 : "its carrier process was killed");
+    return mark_lost(share);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shares - folders that are mounted over 9P.
+ * shares - folders mounted over 9P.
  *
- * Each has a process, the pump (pump.h), which holds the port for as long as
- * the mount is there. It is of its own so that a mount that hangs, or a stream
- * of data, never holds up the shim. Another one, for a moment, calls mount(2):
- * that asks the file server, so the pump has to run by then; and it holds none
- * of the pump's ends, or the mount would hang when the pump dies.
+ * Each share has a pump process (pump.h), which holds the port as long as the
+ * mount exists. It is a separate process so that neither a hung mount nor the
+ * data stream can block the shim. A second, short-lived process calls mount(2):
+ * the call talks to the file server, so the pump must already run; and the
+ * process holds none of the pump's ends, otherwise the mount would hang when
+ * the pump dies.
  *
- * What comes of it is told through a pipe, whose end is the pump's end.
+ * Results arrive through a pipe; its end of file means that the pump has ended.
  *
- * Whoever is root in the guest can kill a pump. The mount then fails with
- * errors, the host is told, and its next "mount" message makes it anew.
+ * Guest root can kill a pump. The mount then fails with errors, the host is
+ * notified, and its next "mount" message mounts the share again.
  */
 #ifndef SHIM_SHARES_H
 #define SHIM_SHARES_H
@@ -26,9 +27,9 @@
 #define SHARES_MAX_TAG 64
 
 struct share {
-    int status; /* the pump says how it goes, or has ended; -1: it has */
+    int status; /* status pipe from the pump; -1: it has ended */
     bool mounted;
-    bool again; /* there was a mount, which is to go first */
+    bool again; /* an old mount must be removed first */
     bool read_only;
     char tag[SHARES_MAX_TAG + 1];
     char path[GUEST_MAX_PATH];
@@ -43,20 +44,20 @@ struct shares {
 enum shares_news {
     SHARES_NONE,
     SHARES_MOUNTED,
-    SHARES_REFUSED,   /* it could not be mounted */
-    SHARES_UNMOUNTED, /* it was mounted, and has lost its connection */
+    SHARES_REFUSED,   /* the mount failed */
+    SHARES_UNMOUNTED, /* a mounted share has lost its connection */
 };
 
-/* Begin to mount; shares_take_news() tells what comes of it. On failure false,
- * and the reason in error (size bytes at most). */
+/* Start to mount; shares_take_news() returns the result. On failure return
+ * false with the reason in error (at most size bytes). */
 bool shares_mount(struct shares *shares, const struct guest_mount *mount,
                   char *error, size_t size);
 
-/* Fill in SHARES_MAX poll entries at most. Returns how many. */
+/* Fill in at most SHARES_MAX poll entries. Return how many. */
 size_t shares_poll(const struct shares *shares, struct pollfd *fds);
 
-/* What there is to tell of the share with this poll entry's fd, with a text
- * for it unless it is mounted. *ret_share is valid until the next mount. */
+/* Read the news of the share with this poll entry's fd, with a text unless it
+ * was mounted. *ret_share is valid until the next mount. */
 enum shares_news shares_take_news(struct shares *shares, int fd,
                                   const struct share **ret_share, char *text,
                                   size_t size);

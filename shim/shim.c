@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shim - runs commands in the guest for the agent on the host.
+ * shim - run commands in the guest for the supervisor on the host.
  *
- * In the minimal guest it is PID 1; elsewhere it is a service that runs as
- * root. It opens the control port, says hello, and serves the messages that
- * wire.h draws, in one thread around one poll(). It takes no memory after its
- * start: everything it has is in the static objects below.
+ * In the minimal guest the shim is PID 1; elsewhere it is a service that runs
+ * as root. It opens the control port, sends the hello, and serves the messages
+ * that wire.h defines, in one thread around one poll(). It does not allocate
+ * after its start: its state is in the static objects below.
  *
- * As PID 1 it must not end, whatever happens: the kernel would panic. So
- * trouble with the port is waited out, and only the host's "shutdown" leaves
- * the loop.
+ * As PID 1 it must never exit, because the kernel would panic. So it waits for
+ * a failed port to recover, and only the host's "shutdown" leaves the loop.
  */
 #include "config.h"
 
@@ -36,7 +35,7 @@
 #include "shim/shares.h"
 #include "shim/wire.h"
 
-/* How often a port that is not there, or has no host, is looked at. */
+/* Polling interval for a port that is missing or has no host. */
 #define RETRY_MS 20
 
 static struct {
@@ -60,7 +59,7 @@ static struct dispatch dispatch = {
     .shares = &shares,
 };
 
-static bool connected;   /* a host is at the port's other end */
+static bool connected;   /* a host is connected to the port */
 static bool ended;       /* leave the loop */
 static bool again;       /* the last round made room: do not wait for events */
 static int signals = -1; /* the signalfd */
@@ -100,7 +99,7 @@ static void parse_options(int argc, char **argv)
     };
     int option;
 
-    /* The kernel hands words of its command line to PID 1. */
+    /* The kernel passes unknown words of its command line to PID 1. */
     if (getpid() == 1)
         return;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -131,8 +130,8 @@ static void parse_options(int argc, char **argv)
     }
 }
 
-/* So that no pipe or port ever gets the number of a standard stream, and no
- * command inherits what was open at the start. */
+/* Make sure that no pipe or port gets the number of a standard stream, and that
+ * commands inherit no fd that was open at the start. */
 static void prepare_fds(void)
 {
     int fd;
@@ -150,7 +149,8 @@ static void open_signals(void)
 {
     sigset_t set;
 
-    /* PID 1 only reaps; elsewhere a service manager may end us. */
+    /* PID 1 only reaps children; elsewhere a service manager may send
+     * SIGTERM. */
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     if (!is_init()) {
@@ -166,7 +166,7 @@ static void open_signals(void)
     }
 }
 
-/* Open the port, for as long as it takes. */
+/* Open the port; retry until it works. */
 static void open_port(void)
 {
     const struct timespec pause = { .tv_nsec = RETRY_MS * 1000 * 1000 };
@@ -200,7 +200,7 @@ static void lose_host(void)
         ended = true;
 }
 
-/* A host is there when the port does not say that it hung up. */
+/* A host is connected if the port does not report a hang-up. */
 static void look_for_host(void)
 {
     struct pollfd poll_fd = { port.fd, 0, 0 };
@@ -221,7 +221,8 @@ static void take_signals(void)
         if (info.ssi_signo != SIGCHLD)
             ended = true;
     }
-    /* One SIGCHLD may stand for many, and orphans come to us too. */
+    /* One SIGCHLD may stand for several children, and orphans are reparented to
+     * the shim. */
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         executions_note_exit(&executions, pid, status);
 }
@@ -254,8 +255,8 @@ static void serve_port(short revents)
     }
 }
 
-/* Write; and if that made all the room there is, look once more, without an
- * event, at what waited for room. */
+/* Write output. If that frees space, serve the sources that waited for it in
+ * another round, without an event. */
 static void serve_output(void)
 {
     again = false;
@@ -267,7 +268,7 @@ static void serve_output(void)
         again = port_is_flushed(&port);
 }
 
-/* One round: wait, then let every part do what it can. */
+/* One round: wait for events, then let every part proceed. */
 static void serve_once(void)
 {
     struct pollfd fds[2 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX];
@@ -303,7 +304,7 @@ static void serve_once(void)
     serve_output();
 }
 
-/* Let the host have what was queued for it, if it reads. */
+/* Give the host time to read the queued output. */
 static void flush_port(int timeout_ms)
 {
     int64_t deadline = now_ms() + timeout_ms;

@@ -2,9 +2,9 @@
  *
  * spawn - see spawn.h.
  *
- * A forked child of a program with one thread may use any function, but the
- * shim's rule of no allocation holds here too. The fixed memory below is only
- * ever written in the child.
+ * The forked child of a single-threaded program may use any function, but the
+ * shim's no-allocation rule holds here too. The static memory below is written
+ * only in the child.
  */
 #include "shim/spawn.h"
 
@@ -22,8 +22,8 @@
 #include "shim/account.h"
 #include "shim/wire.h"
 
-/* The kernel takes arguments shorter than 32 pages; a longer command goes by
- * a file in memory. */
+/* The kernel limits an argument to less than 32 pages; a longer command goes
+ * through a memory-backed file. */
 #define MAX_ARGUMENT (32 * 4096)
 
 static const char *const base_env[] = {
@@ -103,7 +103,7 @@ bool spawn_check(const struct spawn_request *request, const char **ret_error)
     return !request->env || check_env(request->env, ret_error);
 }
 
-/* Whether the request sets the variable that this base entry sets. */
+/* Return whether the request replaces this variable of the base environment. */
 static bool is_replaced(const char *entry, const struct json_value *env)
 {
     size_t len = strcspn(entry, "=");
@@ -157,8 +157,8 @@ static char *const *build_env(const struct account *account,
 
 static void reset_signals(void)
 {
-    /* The kernel's struct sigaction, all zero: SIG_DFL. The library would not
-     * touch the two signals that it keeps for its threads. */
+    /* The kernel's struct sigaction, all zero: SIG_DFL. The C library would
+     * skip the two signals that it reserves for its threads. */
     static const unsigned long defaults[8];
     sigset_t none;
 
@@ -168,7 +168,7 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A file in memory that holds the text, to be read from its start. */
+/* Create a memory-backed file with the text, positioned at its start. */
 static int hold_text(const char *what, const char *text, size_t len)
 {
     int fd = memfd_create("command", 0);
@@ -187,8 +187,8 @@ static int hold_text(const char *what, const char *text, size_t len)
     return fd;
 }
 
-/* No pipe for an input that is known: a pipe would hold 64 KiB of it, and this
- * process is about to become the command. */
+/* A known input needs no pipe, which would hold only 64 KiB: no process would
+ * feed it, since this one becomes the command. */
 static int open_input(const struct spawn_request *request,
                       const struct spawn_streams *streams)
 {
@@ -215,15 +215,15 @@ static void connect_streams(const struct spawn_request *request,
         close(in);
 }
 
-/* A long command as a path. Its fd stays open in the shell, which is what keeps
- * the path alive. */
+/* Get a path for a long command. The shell inherits the fd, which keeps the
+ * path valid. */
 static void write_script(const char *text, char *path, size_t size)
 {
     snprintf(path, size, "/proc/self/fd/%d",
              hold_text("the script", text, strlen(text)));
 }
 
-/* The init has asked for an address, and removes the file when it has one. */
+/* The init has requested an address, and removes the file when it has one. */
 static void wait_for_network(void)
 {
     enum { STEP_MS = 10, MOST_MS = 3000 };
@@ -247,7 +247,7 @@ static void enter_account(const struct spawn_request *request,
                 request->user, what);
         _exit(126);
     }
-    /* Without a user the command runs as the shim does. */
+    /* Without a user the command runs with the shim's identity. */
     result = request->user ? account_enter(account) : 0;
     if (result) {
         errno = -result;
@@ -262,12 +262,12 @@ static void enter_folder(const struct spawn_request *request,
 
     if (chdir(cwd) == 0)
         return;
-    /* A login without a folder of its own starts at home, as login(1) does. */
+    /* A login without a given folder starts in its home, as with login(1). */
     if (request->cwd || !request->login || chdir(account->home) < 0)
         give_up(126, "enter", cwd);
 }
 
-/* By PATH of the command's own environment. */
+/* Search in the PATH of the command's own environment. */
 static _Noreturn void run(const char *program, char *const *env)
 {
     environ = (char **)env;

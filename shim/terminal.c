@@ -19,7 +19,8 @@ int terminal_open(unsigned rows, unsigned columns, int *ret_master,
     if (master < 0)
         return -errno;
     if (ioctl(master, TIOCSPTLCK, &unlock) == 0) {
-        /* By the master, not by name: /dev/pts may be another instance. */
+        /* By the master, not by name: /dev/pts may belong to another
+         * instance. */
         slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
         if (slave >= 0) {
             terminal_resize(master, rows, columns);

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-/* A lead byte's range, the length it announces, and the range of the byte
- * after it: narrower than 80..BF where overlong forms, surrogates or numbers
- * above U+10FFFF would begin. */
+/* The range of a lead byte, the length that it announces, and the range of the
+ * second byte, which is narrower than 80..BF to exclude overlong forms,
+ * surrogates and code points above U+10FFFF. */
 static const struct lead {
     uint8_t first, last, length, second_min, second_max;
 } leads[] = {
@@ -55,7 +55,7 @@ bool utf8_is_valid(const void *data, size_t len)
     while (at < len) {
         int length;
 
-        if (bytes[at] < 0x80) { /* most text, told without the table */
+        if (bytes[at] < 0x80) { /* fast path for ASCII */
             at++;
             continue;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * utf8 - telling UTF-8 from other bytes, and where a character is cut.
+ * utf8 - validate UTF-8 and find incomplete characters.
  */
 #ifndef SHIM_UTF8_H
 #define SHIM_UTF8_H
@@ -8,15 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Length (1 to 4) of the character that starts at data; 0 if there is none
- * (bad lead or continuation byte, overlong, surrogate, above U+10FFFF); -1 if
- * what is there is only the beginning of one. len is at least 1. */
+/* Return the length (1 to 4) of the character at data; 0 if it is invalid (bad
+ * lead or continuation byte, overlong, surrogate, above U+10FFFF); -1 if it is
+ * an incomplete prefix. len must be at least 1. */
 int utf8_measure(const void *data, size_t len);
 
-/* True if all of it is whole characters. */
+/* Return true if the data consists of complete characters. */
 bool utf8_is_valid(const void *data, size_t len);
 
-/* Bytes (0 to 3) at the end that begin a character which is not complete. */
+/* Return how many bytes (0 to 3) at the end belong to an incomplete
+ * character. */
 size_t utf8_cut_tail(const void *data, size_t len);
 
 #endif

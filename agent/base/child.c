@@ -2,9 +2,10 @@
  *
  * child - see child.h.
  *
- * Killing goes to the process group, which the child leads from before exec:
- * a wrapper script's own children go with it. The group's id stays ours until
- * the child is reaped, so a signal never meets a stranger's group.
+ * Signals go to the process group that the child leads since before exec, so
+ * they reach the children of a wrapper script too. The kernel cannot reuse the
+ * group id until the child is reaped, so a signal never hits an unrelated
+ * group.
  */
 #include "agent/base/child.h"
 
@@ -26,20 +27,20 @@ enum { MAX_LINE = 8192, READ_CHUNK = 4096, READS_PER_WAKE = 16 };
 struct child {
     GPid pid;
     bool running;
-    bool freed; /* by its owner; waits for the reaper only */
+    bool freed; /* by its owner; only the reaper still uses it */
     int status;
     const struct child_callbacks *callbacks;
     void *opaque;
 
     int stderr_fd;
     guint stderr_source;
-    GString *line; /* the incomplete one; bytes past MAX_LINE are dropped */
+    GString *line; /* the incomplete line; bytes past MAX_LINE are dropped */
 
     guint timer;
     unsigned grace_ms; /* from SIGTERM to SIGKILL */
 };
 
-/* What the new process needs between fork and exec. */
+/* State that the new process needs between fork and exec. */
 struct setup {
     pid_t parent;
     const int *fds;
@@ -53,7 +54,7 @@ static void prepare_exec(gpointer data)
 
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* The parent may have died before the line above took effect. */
+    /* The parent may have died before prctl() took effect. */
     if (getppid() != setup->parent)
         _exit(127);
     signal(SIGPIPE, SIG_DFL);
@@ -84,7 +85,7 @@ static void take_bytes(struct child *child, const char *data, size_t len)
     }
 }
 
-/* Read what is there. False at the end of the stream. */
+/* Read the available bytes. Return false at end of file. */
 static bool read_stderr(struct child *child)
 {
     char chunk[READ_CHUNK];
@@ -134,7 +135,8 @@ static void on_reaped(GPid pid, int status, gpointer data)
         child_destroy(child);
         return;
     }
-    /* Not until end of file: a process it left behind may hold the pipe. */
+    /* Do not wait for end of file: a process that the child left may hold the
+     * pipe. */
     read_stderr(child);
     end_line(child);
     g_clear_handle_id(&child->stderr_source, g_source_remove);

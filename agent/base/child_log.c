@@ -18,7 +18,7 @@ static void keep_error(char **last_error, const char *text)
     *last_error = g_strdup(text);
 }
 
-/* The line's further fields, and who wrote it. */
+/* The line's extra fields, plus the name of the program that wrote it. */
 static json_t *other_fields(json_t *json, const char *name)
 {
     json_t *fields = json_copy(json);

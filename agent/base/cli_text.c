@@ -34,8 +34,8 @@ static bool use_color(enum cli_color color)
     return isatty(STDOUT_FILENO) && (!off || !*off);
 }
 
-/* In headers and in hunks the first characters mean different things; a
- * removed line that begins with "--" is the exception that is let be. */
+/* In headers and in hunks the first characters mean different things. Known
+ * gap: a removed line that begins with "--" is coloured as a header. */
 static const char *color_of(const char *line)
 {
     if (g_str_has_prefix(line, "@@"))
@@ -46,9 +46,9 @@ static const char *color_of(const char *line)
     return line[0] == '+' ? "\033[32m" : line[0] == '-' ? "\033[31m" : "";
 }
 
-/* Would it be seen as what it is? Marks belong to the letter before them, and
- * joiners to scripts and emoji; what turns the direction of text would show a
- * line as another one. */
+/* Return whether a terminal shows this character as itself. Combining marks
+ * belong to the preceding letter, and scripts and emoji need joiners.
+ * Bidirectional controls could make one line look like another. */
 static bool is_plain(gunichar c)
 {
     enum { ZERO_WIDTH_NON_JOINER = 0x200c, ZERO_WIDTH_JOINER };
@@ -57,7 +57,7 @@ static bool is_plain(gunichar c)
            c == ZERO_WIDTH_NON_JOINER || c == ZERO_WIDTH_JOINER;
 }
 
-/* As less(1) shows it. A new string. */
+/* Escape a line the way less(1) does. Returns a new string. */
 static char *printable(const char *line, gsize len)
 {
     GString *text = g_string_new(NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_text - text of a client's, for a terminal.
+ * cli_text - write file content to a terminal safely.
  */
 #ifndef AGENT_BASE_CLI_TEXT_H
 #define AGENT_BASE_CLI_TEXT_H
@@ -10,13 +10,13 @@
 
 enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 
-/* "auto", "always", "never"; false for anything else. */
+/* Parse "auto", "always" or "never"; return false for anything else. */
 bool cli_color_parse(const char *name, enum cli_color *ret_color);
 
-/* Print a patch on stdout, byte for byte. On a terminal what is not printable
- * is shown as less(1) shows it, so that no file can do anything to the
- * terminal, and the lines have colours, unless NO_COLOR is set (no-color.org).
- */
+/* Print a patch on stdout. Off a terminal it is printed byte for byte. On a
+ * terminal, unprintable characters are escaped as less(1) does, so that no file
+ * content can control the terminal, and lines are coloured unless NO_COLOR is
+ * set (no-color.org). */
 void cli_text_print_patch(const char *text, gsize len, enum cli_color color);
 
 #endif

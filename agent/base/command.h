@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * command - a command for the guest, and what it prints.
+ * command - a guest command and its output.
  *
- * The command line and the protocols make a command, a session runs it as one
- * step, and guest_channel.h writes it for the shim. Its strings are bytes: what
- * has another form for them (JSON) converts them where it reads or writes.
+ * The command line and the protocols create a command, a session runs it as one
+ * step, and guest_channel.h encodes it for the shim. The strings are bytes:
+ * code with another representation (JSON) converts at its edge.
  */
 #ifndef AGENT_BASE_COMMAND_H
 #define AGENT_BASE_COMMAND_H
@@ -15,29 +15,29 @@
 
 struct command {
     char *text;     /* a line for the guest's shell */
-    char *cwd;      /* relative to the first working folder, or NULL for it */
-    char **env;     /* NAME=VALUE, NULL at the end; or NULL. Names are UTF-8 */
-    GBytes *input;  /* its standard input; NULL: it is empty */
-    bool is_prompt; /* the session's agent_command, with a prompt as input */
-    unsigned timeout_seconds; /* 0: none */
+    char *cwd;      /* relative to the first working folder; NULL: that one */
+    char **env;     /* NAME=VALUE, NULL-terminated, or NULL; names are UTF-8 */
+    GBytes *input;  /* standard input; NULL: empty */
+    bool is_prompt; /* run the session's agent_command with a prompt as input */
+    unsigned timeout_seconds; /* 0: no limit */
 };
 
-/* text is copied; the rest is empty. */
+/* Create a command with a copy of text; all other members are empty. */
 struct command *command_new(const char *text);
 void command_free(struct command *command);
 
 struct command_output {
     gint64 step_id; /* of the command */
-    bool is_stderr; /* or it is stdout */
+    bool is_stderr; /* false: stdout */
     const char *data;
     size_t len;
 };
 
-/* How a command ended. */
+/* The end of a command. */
 struct command_end {
     int exit_code;      /* 0..255 */
-    int signal;         /* that ended it, or 0 */
-    bool has_processes; /* some in the background may still run */
+    int signal;         /* the signal that ended it, or 0 */
+    bool has_processes; /* background processes may still run */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * file_write - a file that is to be written as a step.
+ * file_write - a file write that becomes one step.
  */
 #ifndef AGENT_BASE_FILE_WRITE_H
 #define AGENT_BASE_FILE_WRITE_H
@@ -9,15 +9,16 @@
 
 struct file_write {
     char *path;    /* relative to the folder */
-    char *command; /* for the history; NULL: write_file and the path */
+    char *command; /* shown in the history; NULL: "write_file PATH" */
     GBytes *content;
-    int mode; /* -1: as it is, or the default */
-    /* Refuse if the file's content is not this any more; sha256 NULL: any. */
+    int mode; /* -1: keep the mode, or use the default */
+    /* Refuse if the current content differs from this; sha256 NULL: do not
+     * check. */
     gint64 replaced_size;
     char *replaced_sha256;
 };
 
-/* path is copied, content taken. */
+/* Create a write; path is copied, content is taken. */
 struct file_write *file_write_new(const char *path, GBytes *content);
 void file_write_free(struct file_write *write);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * folder_ref - which of a session's working folders is meant.
+ * folder_ref - a reference to one of a session's working folders.
  */
 #ifndef AGENT_BASE_FOLDER_REF_H
 #define AGENT_BASE_FOLDER_REF_H
@@ -10,11 +10,11 @@
 
 struct folder_ref {
     bool given;
-    const char *name; /* a label or a path; NULL: the index counts */
+    const char *name; /* a label or a path; NULL: use the index */
     gint64 index;
 };
 
-/* None is named: the first one, or all. */
+/* No folder named: the first folder or all folders, by operation. */
 #define FOLDER_NONE ((struct folder_ref){ 0 })
 
 #endif

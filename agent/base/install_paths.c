@@ -10,8 +10,8 @@
 
 #define IMAGE_BUILDER "guest/build"
 
-/* The folder of this program; of a program that libtool has not installed,
- * the build directory. */
+/* The directory of this program; for a libtool build tree, the build
+ * directory. */
 static char *program_dir(void)
 {
     g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
@@ -22,8 +22,8 @@ static char *program_dir(void)
     return g_steal_pointer(&dir);
 }
 
-/* dir/name if that is a program, else NULL. dir may be NULL, and a relative one
- * counts as such. */
+/* Return dir/name if it is executable, else NULL. A NULL or relative dir finds
+ * nothing. */
 static char *find_in(const char *dir, const char *name)
 {
     g_autofree char *path = NULL;

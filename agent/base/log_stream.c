@@ -2,13 +2,12 @@
  *
  * log_stream - see log_stream.h.
  *
- * Whether a write waits is a property of the open file, which others may share:
- * a shell, and what it runs after us. A pipe can be opened anew, for us alone.
- * A socket cannot; but who gives a program one as its standard error keeps no
- * copy for himself.
+ * O_NONBLOCK belongs to the open file description, which other processes may
+ * share (a shell and its later children). A pipe can be reopened to get a
+ * private description. A socket cannot, but a parent that passes a socket as
+ * standard error keeps no copy for its own output.
  *
- * A line goes into a full pipe as a whole or not at all, if it is not longer
- * than PIPE_BUF.
+ * A full pipe takes a line of up to PIPE_BUF bytes whole or not at all.
  */
 #include "agent/base/log_stream.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log_stream - standard error, where the log goes.
+ * log_stream - keep logging to standard error from blocking.
  */
 #ifndef AGENT_BASE_LOG_STREAM_H
 #define AGENT_BASE_LOG_STREAM_H
 
-/* Who holds the other end of standard error may never read it. From now on what
- * such a pipe or socket has no room for is lost, instead of being waited for.
- */
+/* Make standard error non-blocking if it is a pipe or a socket: the reader may
+ * never read. From then on, output that does not fit is lost. */
 void log_stream_never_wait(void);
 
 #endif

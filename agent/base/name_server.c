@@ -16,7 +16,8 @@
 
 enum { MAX_SIZE = 64 << 10 };
 
-/* It may well be a symlink. NULL if it cannot be read. */
+/* Follows symlinks: resolv.conf often is one. Returns NULL if it cannot be
+ * read. */
 static char *read_file(void)
 {
     fd_auto int fd = open(RESOLV_CONF, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -27,7 +28,7 @@ static char *read_file(void)
     return g_steal_pointer(&text);
 }
 
-/* The address of a line "nameserver 1.2.3.4", or NULL. */
+/* Return the address in a "nameserver 1.2.3.4" line, or NULL. */
 static const char *get_address(char *line)
 {
     static const char key[] = "nameserver";

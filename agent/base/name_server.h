@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * name_server - the host's name server, by resolv.conf(5).
+ * name_server - find the host's name server in resolv.conf(5).
  *
- * The process that has the guest's network opens no files, so it is told.
+ * The process that runs the guest's network opens no files, so the supervisor
+ * passes it the address.
  */
 #ifndef AGENT_BASE_NAME_SERVER_H
 #define AGENT_BASE_NAME_SERVER_H
@@ -10,12 +11,13 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* The first one that has an IPv4 address: a new string. Without any, it is the
- * host itself; NULL if all have IPv6 addresses. */
+/* Return the first name server with an IPv4 address as a new string. If the
+ * file lists no server, return the host's loopback address; NULL if all
+ * addresses are IPv6. */
 char *name_server_find(void);
 
-/* Whether the file has changed since the last call; seen is kept between
- * calls, zeroed before the first. */
+/* Return whether the file has changed since the last call. The caller keeps
+ * seen between calls and zeroes it before the first. */
 bool name_server_changed(struct stat *seen);
 
 #endif

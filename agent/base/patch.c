@@ -2,11 +2,11 @@
  *
  * patch - see patch.h.
  *
- * The form is that of "git diff", described in git-diff(1) under "Generating
- * patch text with -p". git apply refuses a whole patch for one part that it
- * cannot read, or that would change nothing. So what it has no words for is a
- * line between the parts, which it skips: a line that begins like none of its
- * own.
+ * The format is that of "git diff", described in git-diff(1) under "Generating
+ * patch text with -p". git apply refuses a whole patch if it cannot read one
+ * part or if one part changes nothing. Changes that the format cannot express
+ * therefore become plain text lines between the parts. git apply skips a line
+ * that starts like none of its headers.
  */
 #include "agent/base/patch.h"
 
@@ -17,16 +17,16 @@
 #include "agent/base/text_diff.h"
 #include "common/json_bytes.h"
 
-/* A file on one side of a change. */
+/* One side of a change. */
 struct side {
-    mode_t mode; /* 0: there was none */
+    mode_t mode; /* 0: the file did not exist */
     char *data;
     gsize len;
     bool left_out;
 };
 
 struct change {
-    char *path, *from; /* from: NULL if it was not renamed */
+    char *path, *from; /* from: NULL unless renamed */
     struct side before, after;
 };
 
@@ -51,7 +51,7 @@ static void change_clear(struct change *change)
 
 /* ---- names --------------------------------------------------------------- */
 
-/* As git writes it: quoted if it is not plain. */
+/* Quote a path like git: only if it has special characters. */
 static char *quote(const char *prefix, const char *path)
 {
     g_autofree char *escaped = g_strescape(path, NULL);
@@ -61,7 +61,8 @@ static char *quote(const char *prefix, const char *path)
                : g_strconcat("\"", prefix, escaped, "\"", NULL);
 }
 
-/* For "---" and "+++", where a space would end a name that no tab ends. */
+/* For "---" and "+++" lines, where a name that contains a space must end with a
+ * tab. */
 static char *label(const char *prefix, const char *path)
 {
     g_autofree char *quoted = quote(prefix, path);
@@ -69,7 +70,8 @@ static char *label(const char *prefix, const char *path)
     return g_strconcat(quoted, strchr(quoted, ' ') ? "\t" : "", NULL);
 }
 
-/* As git takes them: a file is executable or not, a symlink has no mode. */
+/* git knows only two file modes, executable or not, and no mode for
+ * symlinks. */
 static mode_t git_mode(mode_t mode)
 {
     if (S_ISLNK(mode))
@@ -77,8 +79,8 @@ static mode_t git_mode(mode_t mode)
     return S_IFREG | (mode & S_IXUSR ? 0755 : 0644);
 }
 
-/* git takes no path with such a name in it: that of its own folder, in any
- * case, and what Windows makes of one. A backslash is a slash there. */
+/* git apply refuses paths with a ".git" component in any letter case and in the
+ * spellings that Windows maps to it. A backslash counts as a slash. */
 static bool is_git_folder(const char *name)
 {
     static const char *const own[] = { ".git", "git~1" };
@@ -162,7 +164,7 @@ static void append_header(GString *text, const struct change *change)
                                to);
 }
 
-/* ---- what a patch has no words for --------------------------------------- */
+/* ---- changes that the format cannot express ------------------------------ */
 
 static const char *kind_of(mode_t mode)
 {
@@ -237,7 +239,7 @@ static void append_left_out(GString *text, const struct change *change,
     append_new_mode(text, change);
 }
 
-/* Modes beside git's own, where they are news. */
+/* Report mode bits that git does not record, if they changed. */
 static void append_mode_note(GString *text, const struct change *change)
 {
     mode_t before = shown_mode(change->before.mode);
@@ -257,7 +259,7 @@ static void append_mode_note(GString *text, const struct change *change)
 
 /* ---- changes ------------------------------------------------------------- */
 
-/* Would git find a change in it? */
+/* Return whether git sees a change. */
 static bool is_change(const struct change *change)
 {
     mode_t before = change->before.mode, after = change->after.mode;
@@ -292,7 +294,7 @@ static gboolean append_change(GString *text, const struct change *change,
     return TRUE;
 }
 
-/* One goes, one comes. */
+/* Append a removal and a creation. */
 static gboolean append_both(GString *text, const struct change *change,
                             GError **error)
 {
@@ -302,7 +304,7 @@ static gboolean append_both(GString *text, const struct change *change,
     const struct change made = { change->path, NULL, { 0 }, change->after };
 
     if (!is_shown(&change->before) || !is_shown(&change->after)) {
-        /* One alone would be in the other's way. */
+        /* Only both parts together apply: a single one would conflict. */
         append_left_out(text, change, "are of different kinds");
         return TRUE;
     }
@@ -314,9 +316,10 @@ static gboolean append_both(GString *text, const struct change *change,
            append_change(text, &made, "created", error);
 }
 
-/* Another kind of thing is there now. Or a symlink was renamed, of which git
- * apply does not see in time that it is no longer in the way. */
-static bool is_two(const struct change *change)
+/* Return whether the change must be split into a removal and a creation: the
+ * file type differs, or a symlink was renamed. git apply checks paths beneath a
+ * renamed symlink before it moves the symlink out of the way. */
+static bool is_split(const struct change *change)
 {
     mode_t before = change->before.mode, after = change->after.mode;
 
@@ -325,7 +328,7 @@ static bool is_two(const struct change *change)
             (change->from && S_ISLNK(after)));
 }
 
-/* A path that git apply does not take. */
+/* Return whether git apply refuses this path. */
 static bool is_refused(const char *path, bool symlink)
 {
     g_auto(GStrv) names = g_strsplit_set(path, "/\\", -1);
@@ -369,7 +372,7 @@ gboolean patch_append(GString *text, json_t *file, GError **error)
         ok = TRUE;
     else if (is_change_refused(&change))
         ok = append_refused(text, &change, done);
-    else if (is_two(&change))
+    else if (is_split(&change))
         ok = append_both(text, &change, error);
     else
         ok = append_change(text, &change, done, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reply - the answer to an operation of a session.
+ * reply - the answer to a session operation.
  */
 #ifndef AGENT_BASE_REPLY_H
 #define AGENT_BASE_REPLY_H
@@ -11,16 +11,16 @@
 #include "agent/base/undo_result.h"
 #include "common/errors.h"
 
-/* What an operation has to say; each member may be NULL. */
+/* The content of an answer; each member may be NULL. */
 struct answer {
     struct step_report *report;
     struct undo_result *result;
-    gint64 step_id;  /* of a command that failed, or 0 */
-    json_t *relayed; /* an undo engine's payload, as it is */
+    gint64 step_id;  /* of a failed command, or 0 */
+    json_t *relayed; /* an undo engine's payload, unchanged */
 };
 
-/* All borrowed. answer may be NULL; with an error it is how far the operation
- * got. */
+/* All arguments are borrowed. answer may be NULL; with an error it says how far
+ * the operation got. */
 typedef void (*reply_done)(const struct answer *answer, const GError *error,
                            void *opaque);
 
@@ -29,11 +29,11 @@ struct reply {
     void *opaque;
 };
 
-/* Answer, if a caller waits; once. */
+/* Send the answer to the waiting caller, if any. Called once. */
 void reply_send(struct reply *reply, const struct answer *answer,
                 const GError *error);
 
-/* Answer with an error (taken) from the main loop, not before this returns. */
+/* Report an error (taken) from the main loop, never before this returns. */
 void reply_post_error(reply_done done, void *opaque, GError *error);
 void reply_post_refusal(reply_done done, void *opaque, enum error_code code,
                         const char *text);

@@ -2,10 +2,10 @@
  *
  * runtime_dir - see runtime_dir.h.
  *
- * Making and sweeping race: a sweeper may meet a folder whose owner has not
- * locked it yet. It then removes it, holding the lock or because it is still
- * empty, and the maker finds that out (no folder, no lock, or a lock on a
- * file without a name) and makes another one.
+ * Creation and cleanup race: the cleanup of another process may meet a folder
+ * that its owner has not locked yet, and remove it, either by taking the lock
+ * or because the folder is still empty. The owner detects that (no folder, no
+ * lock, or a lock on an unlinked file) and creates another folder.
  */
 #include "agent/base/runtime_dir.h"
 
@@ -32,17 +32,18 @@
 
 enum {
     ATTEMPTS = 8,
-    /* Of the watch: who was killed with the owner may make a last file. */
+    /* Attempts of the watcher: a process killed with the owner may still create
+     * a last file. */
     REMOVALS = 50,
     REMOVAL_PAUSE_MS = 20,
 };
 
 struct runtime_dir {
     char *path;
-    char *note; /* why it is not in $XDG_RUNTIME_DIR, or NULL */
+    char *note; /* why $XDG_RUNTIME_DIR is not used, or NULL */
     int dir_fd;
     int lock_fd;  /* of LOCK_FILE; held while it is open */
-    int watch_fd; /* its end tells the watch, see below; -1: there is none */
+    int watch_fd; /* closing it wakes the watcher (see below); -1: no watcher */
 };
 
 static void remove_contents(int dir_fd)
@@ -54,8 +55,8 @@ static void remove_contents(int dir_fd)
         return;
     rewinddir(stream);
     while ((entry = readdir(stream))) {
-        /* The lock's own file last: while it has a name, nobody else takes
-         * the folder for a new one. */
+        /* Remove the lock file last: while it exists, no other process treats
+         * the folder as newly created. */
         if (strcmp(entry->d_name, ".") != 0 &&
             strcmp(entry->d_name, "..") != 0 &&
             strcmp(entry->d_name, LOCK_FILE) != 0)
@@ -84,7 +85,8 @@ static void sweep_one(int base_fd, const char *name)
         remove_contents(dir_fd);
     }
     if (unlinkat(base_fd, name, AT_REMOVEDIR) == 0)
-        log_info(LOG_SESSION, "removed %s, which a killed process left", name);
+        log_info(LOG_SESSION, "removed %s, left by a process that was killed",
+                 name);
 }
 
 static void sweep(int base_fd)
@@ -105,8 +107,8 @@ static void sweep(int base_fd)
     closedir(stream);
 }
 
-/* Lock the new folder: an fd or -errno, -ENOENT if the folder was swept from
- * under us. */
+/* Lock the new folder. Return an fd or -errno; -ENOENT if another process
+ * removed the folder. */
 static int lock_new(int dir_fd)
 {
     fd_auto int fd = openat(dir_fd, LOCK_FILE,
@@ -123,7 +125,7 @@ static int lock_new(int dir_fd)
     return fd_steal(&fd);
 }
 
-/* ---- the process that outlives us ---------------------------------------- */
+/* ---- the watcher, which outlives this process ---------------------------- */
 
 static void close_all_but(int a, int b)
 {
@@ -136,8 +138,8 @@ static void close_all_but(int a, int b)
     close_range(high + 1, ~0u, 0);
 }
 
-/* Wait for the other end of the pipe to go. What is removed is what is in the
- * folder that was opened, whatever has its path by then. */
+/* Wait until the other end of the pipe closes. Removes the content of the
+ * folder behind dir_fd, even if its path now names another folder. */
 static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
 {
     char byte;
@@ -157,8 +159,8 @@ static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
     _exit(0);
 }
 
-/* A grandchild, so that it is nobody's to wait for. -1: without it the next
- * start has to clean up. */
+/* Fork twice, so that no process has to reap the watcher. Return -1 on failure:
+ * then the next start removes the folder. */
 static int start_watch(const char *path, int dir_fd)
 {
     int ends[2];
@@ -179,9 +181,9 @@ static int start_watch(const char *path, int dir_fd)
     return ends[1];
 }
 
-/* ---- making one ---------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
 
-/* A new folder in base_fd: its fd, or -errno. */
+/* Create a folder in base_fd. Return its fd or -errno. */
 static int make_folder(int base_fd, char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
@@ -199,7 +201,7 @@ static int make_folder(int base_fd, char *name)
 static gboolean fail(GError **error, const char *base, int number)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "%s: cannot make a runtime folder: %s", base,
+                "%s: cannot create a runtime folder: %s", base,
                 g_strerror(number));
     return FALSE;
 }
@@ -215,7 +217,7 @@ static struct runtime_dir *make_in(int base_fd, const char *base,
         int lock_fd = dir_fd < 0 ? dir_fd : lock_new(dir_fd);
         struct runtime_dir *dir;
 
-        /* ENOENT: it was swept; EEXIST: the name is taken. */
+        /* ENOENT: another process removed it; EEXIST: the name is taken. */
         if (lock_fd == -ENOENT || lock_fd == -EEXIST) {
             number = -lock_fd;
             continue;
@@ -243,7 +245,8 @@ static bool fits_socket(const char *base)
            sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
-/* Who shares all of the host shares its sockets, too. */
+/* Return whether a shared folder contains base: the guest would see the
+ * sockets. */
 static bool is_shared(const char *base, const char *const *shared)
 {
     g_autofree char *real = real_path_of(base);
@@ -258,26 +261,26 @@ static bool is_shared(const char *base, const char *const *shared)
     return false;
 }
 
-/* Why sockets cannot be there, or NULL. Both frontends and QEMU's monitor are
- * told their paths in JSON. */
-static const char *problem_of(const char *base, const char *const *shared)
+/* Return why sockets cannot live there, or NULL. Frontends and QEMU's monitor
+ * receive the paths in JSON, so they must be UTF-8. */
+static const char *find_problem(const char *base, const char *const *shared)
 {
     if (!fits_socket(base))
-        return "too long for a socket's address";
+        return "too long for a socket address";
     if (is_shared(base, shared))
         return "within a shared folder";
     return g_utf8_validate(base, -1, NULL) ? NULL : "not UTF-8";
 }
 
-/* Open $XDG_RUNTIME_DIR, and set its path without symlinks. */
+/* Open $XDG_RUNTIME_DIR and set its path without symlinks. */
 static int open_own(const char *path, const char *const *shared,
                     char **ret_path, GError **error)
 {
     g_autofree char *problem = NULL;
     fd_auto int fd = own_folder_open(path, ret_path, &problem);
 
-    if (fd >= 0 && problem_of(*ret_path, shared))
-        problem = g_strdup_printf("is %s", problem_of(*ret_path, shared));
+    if (fd >= 0 && find_problem(*ret_path, shared))
+        problem = g_strdup_printf("is %s", find_problem(*ret_path, shared));
     if (!problem)
         return fd_steal(&fd);
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
@@ -285,16 +288,16 @@ static int open_own(const char *path, const char *const *shared,
     return -1;
 }
 
-/* Open a folder that all users may write to. */
+/* Open a directory that all users may write to. */
 static int open_public(const char *path, const char *const *shared,
                        char **ret_path, GError **error)
 {
-    const char *problem = problem_of(path, shared);
+    const char *problem = find_problem(path, shared);
     int fd = problem ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0)
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "the folder for sockets, %s, %s%s", path,
+                    "the runtime folder %s %s%s", path,
                     problem ? "is " : "cannot be opened: ",
                     problem ? problem : g_strerror(errno));
     *ret_path = g_strdup(path);

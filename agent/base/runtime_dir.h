@@ -2,16 +2,16 @@
  *
  * runtime_dir - the private folder of one session's sockets.
  *
- * It is made in $XDG_RUNTIME_DIR if that is a folder of this process's user
- * alone (own_folder.h): after su or "sudo -E" it is another user's, who could
- * put links in it. Otherwise, and if that path is too long for a socket's
- * address, not UTF-8, or within a folder that a guest sees, it is made in /tmp,
- * or in /var/tmp if a guest sees /tmp. Mode 0700.
+ * The folder is created in $XDG_RUNTIME_DIR if only this process's user can use
+ * that directory (own_folder.h): after su or "sudo -E" it belongs to another
+ * user, who could place symlinks there. If it fails that check, is too long for
+ * a socket address, is not UTF-8, or lies in a folder shared with a guest, the
+ * runtime folder is created in /tmp, or in /var/tmp if /tmp is shared. Mode
+ * 0700.
  *
- * It goes with its owner, however that one ends: a process that does nothing
- * else waits for the end and removes the folder. Should that one be killed as
- * well, the next start does it: a file "agent.lock" in the folder is locked as
- * long as the owner lives.
+ * A watcher process waits for the owner's end, however it ends, and removes the
+ * folder. If the watcher is killed too, the next start removes the folder: the
+ * owner holds a lock on the file "agent.lock" in it as long as the owner lives.
  */
 #ifndef AGENT_BASE_RUNTIME_DIR_H
 #define AGENT_BASE_RUNTIME_DIR_H
@@ -20,20 +20,21 @@
 
 struct runtime_dir;
 
-/* Remove what dead owners left, then make a new folder, which is in none of
- * shared (NULL at the end; or NULL). NULL and error: ERROR_VM_LAUNCH_FAILED. */
+/* Remove the folders of dead owners, then create a new folder outside of all
+ * paths in shared (NULL-terminated, or NULL). On failure return NULL with
+ * ERROR_VM_LAUNCH_FAILED. */
 struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error);
 
-/* Remove the folder with all in it. NULL is allowed. */
+/* Remove the folder and its content. NULL is allowed. */
 void runtime_dir_free(struct runtime_dir *dir);
 
-/* The path of a file in it. name is short: RUNTIME_DIR_NAME_MAX bytes, so that
- * the path fits a socket's address. A new string. */
+/* Return the path of a file in the folder as a new string. name has at most
+ * RUNTIME_DIR_NAME_MAX bytes, so that the path fits a socket address. */
 enum { RUNTIME_DIR_NAME_MAX = 16 };
 char *runtime_dir_path(const struct runtime_dir *dir, const char *name);
 
-/* Why it is not in $XDG_RUNTIME_DIR, as a sentence; NULL: it is, or that is not
- * set. Borrowed. */
+/* Return why the folder is not in $XDG_RUNTIME_DIR, or NULL if it is there or
+ * the variable is unset. Borrowed. */
 const char *runtime_dir_note(const struct runtime_dir *dir);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * text_diff - see text_diff.h.
  *
- * Both texts are in memory, and diff reads them as files in memory: no
- * temporary file has to be removed.
+ * diff reads both texts from memory-backed files, so no temporary file has to
+ * be removed.
  */
 #include <config.h>
 
@@ -20,10 +20,10 @@
 #include "common/host_environ.h"
 #include "common/host_program.h"
 
-/* In the program that is run. */
+/* fd numbers in the diff process. */
 enum { BEFORE_FD = 3, AFTER_FD = 4 };
 
-/* Its exit codes: equal, different, trouble. */
+/* Exit status of diff(1): 0 equal, 1 different, 2 trouble. */
 enum { DIFF_DIFFERENT = 1 };
 
 bool text_diff_is_text(const void *data, gsize len)
@@ -38,7 +38,8 @@ static gboolean fail(GError **error, const char *what, int number)
     return FALSE;
 }
 
-/* A file in memory, at its start: an fd, or -1 and error. */
+/* Create a memory-backed file, positioned at its start. Return an fd, or -1 and
+ * error. */
 static int make_file(const struct text_side *side, GError **error)
 {
     fd_auto int fd = memfd_create("stepback-diff", MFD_CLOEXEC);
@@ -48,7 +49,7 @@ static int make_file(const struct text_side *side, GError **error)
         rc = -errno;
     if (rc == 0)
         return fd_steal(&fd);
-    fail(error, "cannot hold a file in memory", -rc);
+    fail(error, "cannot create a memory-backed file for diff(1)", -rc);
     return -1;
 }
 
@@ -71,8 +72,8 @@ static gboolean start(const struct text_side *before,
         return FALSE;
     if (!program) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                            "diff(1) is not installed; install it with: "
-                            "apt-get install diffutils");
+                            "diff(1): not installed; install it with: apt-get "
+                            "install diffutils");
         return FALSE;
     }
     if (g_spawn_async_with_pipes_and_fds(

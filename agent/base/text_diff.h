@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text_diff - the unified diff of two texts, by the program diff(1).
+ * text_diff - the unified diff of two texts, computed by diff(1).
  */
 #ifndef AGENT_BASE_TEXT_DIFF_H
 #define AGENT_BASE_TEXT_DIFF_H
@@ -14,11 +14,12 @@ struct text_side {
     gsize len;
 };
 
-/* Would a diff of it be of any use? No with a NUL in it. */
+/* Return whether a text diff makes sense: false if the data contains a NUL. */
 bool text_diff_is_text(const void *data, gsize len);
 
-/* A new string, "" if they are equal; its length in *ret_len, for it may hold
- * any bytes but NUL. NULL and error (ERROR_IO_ERROR): diff cannot be run. */
+/* Return the diff as a new string, "" if the texts are equal. *ret_len is its
+ * length: it may hold any bytes but NUL. If diff cannot run, return NULL with
+ * ERROR_IO_ERROR. */
 char *text_diff(const struct text_side *before, const struct text_side *after,
                 gsize *ret_len, GError **error);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_settings - what a client wants of undo logs and of safeguards.
+ * undo_settings - client settings for undo logs and safeguards.
  *
- * doc/control-protocol.md says what the numbers mean. A log or a safeguard
- * leaves as it is what is SETTING_KEEP.
+ * doc/control-protocol.md defines the numbers. SETTING_KEEP leaves the current
+ * value of a log or safeguard unchanged.
  */
 #ifndef AGENT_BASE_UNDO_SETTINGS_H
 #define AGENT_BASE_UNDO_SETTINGS_H
@@ -17,7 +17,7 @@ enum { SETTING_KEEP = -3, SETTING_OFF = -2 };
 struct undo_limits {
     /* -1: no limit. */
     gint64 max_log_size, max_single_step_size, max_step_count, min_free;
-    enum ic_durability durability; /* IC_DURABILITY_DEFAULT: as it is */
+    enum ic_durability durability; /* IC_DURABILITY_DEFAULT: unchanged */
     int outside_policy;            /* enum ic_outside_policy, or SETTING_KEEP */
 };
 
@@ -27,7 +27,7 @@ struct undo_limits {
                            SETTING_KEEP })
 
 struct safeguard_rules {
-    /* SETTING_OFF: none. */
+    /* SETTING_OFF: disabled. */
     gint64 delete_threshold, overwrite_file_size_threshold, timeout_seconds;
     int rename_over_existing; /* 0 or 1, or SETTING_KEEP */
 };

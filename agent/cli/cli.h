@@ -2,8 +2,8 @@
  *
  * cli - the commands of the program.
  *
- * Each gets its own arguments (argv[0] is its name) and returns the exit
- * code (below). What people are told goes to stderr, answers to stdout.
+ * Each command gets its own arguments (argv[0] is its name) and returns the
+ * exit code (below). Messages go to stderr, answers to stdout.
  */
 #ifndef AGENT_CLI_CLI_H
 #define AGENT_CLI_CLI_H
@@ -13,8 +13,8 @@ enum {
     CLI_FAILED = 1,
     CLI_USAGE = 2,
 
-    /* Of "run", whose other exit codes are the command's: as timeout(1), and as
-     * "docker run" when it fails itself. */
+    /* Of "run", which otherwise returns the command's exit code: as timeout(1),
+     * and as "docker run" if stepback itself fails. */
     CLI_TIMED_OUT = 124,
     CLI_RUN_FAILED = 125,
 };

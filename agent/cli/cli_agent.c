@@ -4,8 +4,8 @@
  *
  * SIGUSR1 writes counters to the log.
  *
- * It ends in order when stdin ends and by SIGTERM, SIGINT and SIGHUP; a second
- * signal does not wait for the virtual machine.
+ * The program ends in order when stdin ends and on SIGTERM, SIGINT and SIGHUP;
+ * a second signal does not wait for the virtual machine.
  */
 #include <glib-unix.h>
 #include <glib.h>
@@ -95,12 +95,13 @@ int cli_agent(int argc, char **argv)
     if (argc > 1)
         return cli_options_wrong("agent: '%s' is one argument too many",
                                  argv[1]);
-    /* GLib does not free what an option replaces: so no default before. */
+    /* GLib does not free a string that an option replaces, so the default is
+     * set only here. */
     if (!log_level)
         log_level = g_strdup("info");
     if (!log_level_parse(log_level, &level))
-        return cli_options_wrong("agent: --log-level is error, warn, info, "
-                                 "debug or trace");
+        return cli_options_wrong(
+            "agent: --log-level must be error, warn, info, debug or trace");
     log_set_level(level);
     cli_options_note_terminal("JSON Lines");
     log_stream_never_wait();

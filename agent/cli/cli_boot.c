@@ -2,9 +2,9 @@
  *
  * cli_boot - see cli_boot.h.
  *
- * The floor is the same machine with the same kernel and a first program that
- * powers off: less than that no start can take. The two are run in turn, and
- * compared round by round, since a machine is not equally quick at all times.
+ * The floor is the same machine and kernel with an init that powers off at
+ * once: no start can take less. Both are run in turn and compared round by
+ * round, because a machine's speed varies over time.
  */
 #include "agent/cli/cli_boot.h"
 
@@ -20,13 +20,13 @@
 #include "agent/vm/boot_trial.h"
 #include "agent/vm/session_config.h"
 
-/* Of a trial, in us. */
+/* Durations of a trial, in us. */
 enum part {
-    DAEMONS,  /* until they are ready */
-    FIRMWARE, /* QEMU, firmware and the kernel's unpacking */
+    DAEMONS,  /* until the daemons are ready */
+    FIRMWARE, /* QEMU, firmware, and unpacking the kernel */
     KERNEL,   /* until init begins */
     INIT,     /* until the shim begins */
-    SHIM,     /* until it has spoken, and was heard */
+    SHIM,     /* until the host has received the shim's hello */
     TO_HELLO, /* from QEMU's start */
     MOUNT,
     TOTAL,
@@ -48,7 +48,7 @@ static const char *const names[] = {
 
 struct trials {
     GArray *times[PARTS]; /* of gint64 */
-    GArray *ratios;       /* of each round: TO_HELLO by FLOOR, in 1/1000 */
+    GArray *ratios;       /* per round: TO_HELLO divided by FLOOR, in 1/1000 */
 };
 
 static void note(struct trials *trials, enum part part, gint64 us)
@@ -56,7 +56,7 @@ static void note(struct trials *trials, enum part part, gint64 us)
     g_array_append_val(trials->times[part], us);
 }
 
-/* What the guest says of itself is taken only if it can be. */
+/* The guest is not trusted: use only timestamps that are possible. */
 static void note_guest(struct trials *trials, const struct machine_times *t)
 {
     gint64 begin = t->hello - t->uptime_ms * 1000;
@@ -89,7 +89,7 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
     note(trials, TO_HELLO, hello);
     note(trials, MOUNT, t->ready - t->hello);
     note(trials, TOTAL, t->ready - t->started);
-    config->accel = trial.accel; /* of the floor, too */
+    config->accel = trial.accel; /* the floor uses the same accelerator */
     *ret_accel = trial.accel;
     if (!boot_trial_run_floor(config, &trial, error))
         return FALSE;
@@ -99,7 +99,7 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
     return TRUE;
 }
 
-/* ---- telling ------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------- */
 
 static gint compare(gconstpointer a, gconstpointer b)
 {
@@ -108,7 +108,7 @@ static gint compare(gconstpointer a, gconstpointer b)
     return x < y ? -1 : x > y;
 }
 
-/* -1 if there is none. */
+/* -1 for an empty array. */
 static gint64 median(GArray *times)
 {
     if (times->len == 0)
@@ -117,7 +117,8 @@ static gint64 median(GArray *times)
     return g_array_index(times, gint64, times->len / 2);
 }
 
-static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
+static void print_times(const struct trials *trials, enum accel accel,
+                        unsigned rounds)
 {
     gint64 ratio = median(trials->ratios);
 
@@ -136,7 +137,7 @@ static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
                (double)ratio / 1000);
 }
 
-/* ---- a folder for it ----------------------------------------------------- */
+/* ---- the temporary folder ------------------------------------------------ */
 
 static int remove_one(const char *path, const struct stat *st, int type,
                       struct FTW *ftw)
@@ -149,7 +150,7 @@ static void remove_place(const char *place, const char *folder)
     enum { FDS = 16 };
 
     g_rmdir(folder);
-    /* With its undo log. */
+    /* Includes its undo log. */
     if (g_rmdir(place) < 0 &&
         nftw(place, remove_one, FDS, FTW_DEPTH | FTW_PHYS) != 0)
         cli_options_failed("cannot remove %s", place);
@@ -178,7 +179,7 @@ static gboolean measure(struct session_config *config, unsigned rounds,
     for (unsigned i = 0; ok && i < rounds; i++)
         ok = run_round(&trials, config, &accel, error);
     if (ok)
-        tell(&trials, accel, rounds);
+        print_times(&trials, accel, rounds);
     for (int part = 0; part < PARTS; part++)
         g_array_unref(trials.times[part]);
     g_array_unref(trials.ratios);
@@ -195,7 +196,7 @@ int cli_boot(const struct cli_machine *machine, unsigned rounds)
     gboolean ok = FALSE;
 
     if (!place || g_mkdir(folder, 0700) < 0)
-        return cli_options_failed("cannot make a folder in %s: %s",
+        return cli_options_failed("cannot create a folder in %s: %s",
                                   g_get_tmp_dir(), g_strerror(errno));
     config = make_config(machine, folder, &error);
     if (config)

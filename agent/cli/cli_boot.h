@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_boot - "stepback doctor --boot": where the time of a start goes.
+ * cli_boot - "stepback doctor --boot": measure the parts of a start.
  */
 #ifndef AGENT_CLI_CLI_BOOT_H
 #define AGENT_CLI_CLI_BOOT_H
@@ -9,8 +9,9 @@
 
 enum { CLI_BOOT_ROUNDS = 3, CLI_BOOT_MAX_ROUNDS = 100 };
 
-/* Start so many machines, over an empty folder of its own, and as many whose
- * guest powers off at once, in turn; print the medians. The exit code. */
+/* Start the given number of machines over an empty temporary folder,
+ * alternating with machines whose guest powers off at once; print the medians.
+ * Returns the exit code. */
 int cli_boot(const struct cli_machine *machine, unsigned rounds);
 
 #endif

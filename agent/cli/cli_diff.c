@@ -20,15 +20,15 @@
 struct request {
     const struct cli_place *place;
     gint64 step;        /* 0: the newest */
-    char *const *paths; /* those wanted; none: all */
+    char *const *paths; /* the requested paths; empty: all */
     bool json;
     enum cli_color color;
-    bool found;       /* set: there was something wanted */
-    gint64 cut;       /* set: how many changes the log does not list */
+    bool found;       /* set: a requested path was found */
+    gint64 cut;       /* set: number of changes that the log does not list */
     gboolean partial; /* set: the step is unprotected */
 };
 
-/* The path itself, or what is below it. */
+/* Return whether path equals wanted or lies below it. */
 static bool is_below(const char *path, const char *wanted)
 {
     size_t len = strlen(wanted);
@@ -53,7 +53,7 @@ static bool is_wanted(const struct request *r, json_t *file)
     return wanted;
 }
 
-/* 0 and error: there is none. */
+/* Return 0 and error if there is none. */
 static gint64 newest_step(const struct cli_place *place, GError **error)
 {
     json_t *answer = cli_place_ask(place, "history",
@@ -80,9 +80,9 @@ static gboolean print_file(const struct request *r, json_t *file,
     return TRUE;
 }
 
-/* A part of the diff: printed, or for JSON collected in files. */
-static gboolean tell(struct request *r, json_t *answer, json_t *files,
-                     GError **error)
+/* Output a part of the diff: print it, or with --json append it to files. */
+static gboolean output_part(struct request *r, json_t *answer, json_t *files,
+                            GError **error)
 {
     json_t *file;
     size_t i;
@@ -113,14 +113,14 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
                                                  (json_int_t)first),
                                        NULL, error);
 
-        ok = answer && tell(r, answer, files, error);
+        ok = answer && output_part(r, answer, files, error);
         first = json_integer_value(json_object_get(answer, "next"));
         r->cut = json_integer_value(json_object_get(answer, "cut"));
         r->partial = json_is_true(json_object_get(answer, "unprotected"));
         json_decref(answer);
     } while (ok && first > 0);
     if (ok && !r->found && r->paths[0]) {
-        /* It may have been meant for a step. */
+        /* The path may have been meant as a step number. */
         g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
                     "step %" G_GINT64_FORMAT " changed nothing at %s%s", step,
                     r->paths[0], r->paths[1] ? " or the other paths" : "");
@@ -129,7 +129,7 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
     return ok;
 }
 
-/* The log lists no more than the first changes of a step. */
+/* The log lists a limited number of a step's changes. */
 static void warn_of_cut(const struct request *r, gint64 step)
 {
     g_autofree char *text = g_strdup_printf(
@@ -151,7 +151,7 @@ static void warn_of_partial(gint64 step)
     cli_place_warn(text);
 }
 
-static int go(struct request *r)
+static int run_request(struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *files = json_array();
@@ -179,7 +179,7 @@ static int go(struct request *r)
     return exit_code;
 }
 
-/* "[STEP] [PATH...]": what is no number is a path. */
+/* "[STEP] [PATH...]": an argument that is not a number is a path. */
 static void parse_arguments(struct request *r, char **argv)
 {
     gint64 id;
@@ -218,11 +218,12 @@ int cli_diff(int argc, char **argv)
         request.json = json;
         parse_arguments(&request, argv + 1);
         cli_lookup_place(&place);
-        exit_code = color && !cli_color_parse(color, &request.color)
-                        ? cli_options_wrong("diff: --color=%s is not auto, "
-                                            "always or never",
-                                            color)
-                        : go(&request);
+        exit_code =
+            color && !cli_color_parse(color, &request.color)
+                ? cli_options_wrong(
+                      "diff: --color must be auto, always or never, not '%s'",
+                      color)
+                : run_request(&request);
     }
     cli_place_clear(&place);
     return exit_code;

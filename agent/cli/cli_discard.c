@@ -17,9 +17,9 @@ static bool is_of_another_folder(json_t *report)
 }
 
 struct count {
-    gint64 steps;  /* with one that is still open; -1: it cannot be said */
-    gint64 redos;  /* that were undone */
-    gint64 others; /* of both, those of another folder */
+    gint64 steps;  /* includes an open step; -1: unknown */
+    gint64 redos;  /* undone steps */
+    gint64 others; /* of both, the number that belongs to another folder */
 };
 
 static void count_steps(const struct cli_place *place, struct count *ret_count)
@@ -65,7 +65,7 @@ static void warn_of_others(const struct cli_place *place,
                 real ? real : dir);
 }
 
-/* "3 steps" or "3 steps and 1 that was undone". A new string. */
+/* Return "3 steps" or "3 steps and 1 that was undone" as a new string. */
 static char *describe_count(const struct count *count)
 {
     g_autofree char *redos = g_strdup_printf(

@@ -7,8 +7,8 @@
 
 #include "agent/cli/cli_place.h"
 
-/* Forget all steps, on a terminal after a question unless yes is set. The exit
- * code of the command line. */
+/* Forget all steps; on a terminal ask first, unless yes is set. Returns the
+ * exit code of the command line. */
 int cli_discard(const struct cli_place *place, bool yes, bool json);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_doctor - "stepback doctor": is everything there that is needed?
+ * cli_doctor - "stepback doctor": check that everything needed is installed.
  *
- * For each missing thing it prints what mends it.
+ * Each failed check prints its remedy.
  */
 #include <errno.h>
 #include <glib.h>
@@ -28,9 +28,9 @@ static const char *const verdict_names[] = {
     [GOOD] = "ok", [SLOW] = "note", [MISSING] = "MISSING"
 };
 
-/* found (taken) says what is there, or what is wrong. */
-static enum verdict tell(enum verdict verdict, const char *what, char *found,
-                         const char *remedy)
+/* found (taken) describes what was found, or the problem. */
+static enum verdict print_check(enum verdict verdict, const char *what,
+                                char *found, const char *remedy)
 {
     printf("%-8s %-12s %s\n", verdict_names[verdict], what, found);
     if (verdict != GOOD && remedy)
@@ -45,25 +45,26 @@ static enum verdict check_qemu(void)
     char *qemu = vm_command_find_qemu(&error);
 
     if (qemu)
-        return tell(GOOD, "QEMU", qemu, NULL);
+        return print_check(GOOD, "QEMU", qemu, NULL);
     if (g_getenv("STEPBACK_QEMU"))
-        return tell(MISSING, "QEMU", g_strdup(error->message),
-                    "set it to the path of QEMU, or unset it to use " VM_QEMU);
-    return tell(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
-                "apt-get install " VM_QEMU_PACKAGE);
+        return print_check(
+            MISSING, "QEMU", g_strdup(error->message),
+            "set it to the path of QEMU, or unset it to use " VM_QEMU);
+    return print_check(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
+                       "apt-get install " VM_QEMU_PACKAGE);
 }
 
-/* verdict: what it means if it is not there. */
+/* verdict: the severity if the program is missing. */
 static enum verdict check_program(const char *what, const char *name,
                                   enum verdict verdict)
 {
     char *path = install_paths_find_helper(name);
 
-    return path ? tell(GOOD, what, path, NULL)
-                : tell(verdict, what,
-                       g_strdup_printf("%s is not installed", name),
-                       "make install (or set STEPBACK_LIBEXECDIR to the "
-                       "folder that has it)");
+    return path ? print_check(GOOD, what, path, NULL)
+                : print_check(verdict, what,
+                              g_strdup_printf("%s is not installed", name),
+                              "make install (or set STEPBACK_LIBEXECDIR to the "
+                              "folder that has it)");
 }
 
 static enum verdict check_daemon(void)
@@ -77,7 +78,7 @@ static enum verdict check_9p_daemon(void)
     return check_program("9P daemon", backend_kind_program(BACKEND_9P), SLOW);
 }
 
-/* Without it machines start with --no-network alone. */
+/* Without the network program, machines start only with --no-network. */
 static enum verdict check_network(void)
 {
     return check_program("network", "stepback-net", MISSING);
@@ -91,11 +92,11 @@ static enum verdict check_image(void)
                                                  NULL, NULL, &error);
     enum verdict verdict;
 
-    /* Most of what can be wrong with an image says it by itself. */
+    /* Most problems of an image are described by the error itself. */
     if (!image)
-        return tell(MISSING, "guest image", g_strdup(error->message),
-                    strstr(error->message, remedy) ? NULL : remedy);
-    verdict = tell(GOOD, "guest image", g_strdup(image->kernel), NULL);
+        return print_check(MISSING, "guest image", g_strdup(error->message),
+                           strstr(error->message, remedy) ? NULL : remedy);
+    verdict = print_check(GOOD, "guest image", g_strdup(image->kernel), NULL);
     guest_image_free(image);
     return verdict;
 }
@@ -115,34 +116,35 @@ static enum verdict check_kvm(void)
     g_autofree char *why = NULL;
 
     if (accel_kvm_usable(ACCEL_KVM_PATH, ACCEL_CPUINFO_PATH, &why))
-        return tell(GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
-    return tell(SLOW, "KVM",
-                g_strdup_printf("%s; guests run with TCG, which is slow", why),
-                kvm_remedy());
+        return print_check(GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
+    return print_check(
+        SLOW, "KVM",
+        g_strdup_printf("%s; guests run with TCG, which is slow", why),
+        kvm_remedy());
 }
 
 static enum verdict check_fuse(void)
 {
     if (access("/dev/fuse", R_OK | W_OK) == 0)
-        return tell(GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
-    return tell(SLOW, "FUSE",
-                g_strdup_printf("/dev/fuse: %s; only mounting on the host "
-                                "needs it",
-                                g_strerror(errno)),
-                access("/dev/fuse", F_OK) < 0
-                    ? "modprobe fuse"
-                    : "chmod a+rw /dev/fuse (as root)");
+        return print_check(GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
+    return print_check(
+        SLOW, "FUSE",
+        g_strdup_printf("/dev/fuse: %s; only mounting on the host "
+                        "needs it",
+                        g_strerror(errno)),
+        access("/dev/fuse", F_OK) < 0 ? "modprobe fuse"
+                                      : "chmod a+rw /dev/fuse (as root)");
 }
 
-/* A program of another package, without which one thing alone does not work. */
+/* A program of another package that only one feature needs. */
 static enum verdict check_tool(const char *name, const char *needed_by,
                                const char *remedy)
 {
     char *path = host_program_find(name);
 
     if (path)
-        return tell(GOOD, name, path, NULL);
-    return tell(
+        return print_check(GOOD, name, path, NULL);
+    return print_check(
         SLOW, name,
         g_strdup_printf("%s is not installed; only %s it", name, needed_by),
         remedy);
@@ -217,7 +219,8 @@ static int parse_and_check(int argc, char **argv,
     if (!cli_machine_check(&options->machine, "doctor"))
         return CLI_USAGE;
     log_set_human(CLI_PROGRAM);
-    log_set_level(LOG_LEVEL_NONE); /* a machine that powers off is no news */
+    /* Here a guest that powers off is not a problem. */
+    log_set_level(LOG_LEVEL_NONE);
     return cli_boot(&options->machine, options->rounds == -1
                                            ? CLI_BOOT_ROUNDS
                                            : (unsigned)options->rounds);

@@ -14,16 +14,16 @@
 #include "agent/vm/guest_image.h"
 
 enum {
-    EXIT_NOT_FOUND = 127, /* the shell's */
+    EXIT_NOT_FOUND = 127, /* as the shell does */
 };
 
-/* A pipe that only stays open, as a parent process often leaves one, is no
- * reason to warn, and neither is one that ends empty. */
+/* Warn only if there is data: a parent process often leaves a pipe open, and an
+ * empty one that ends is harmless. */
 static gboolean on_input(int fd, GIOCondition condition, gpointer data)
 {
     int bytes = 0;
 
-    /* /dev/null and its like have no such number. */
+    /* /dev/null and similar devices do not support FIONREAD. */
     if (ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0)
         fprintf(stderr, CLI_PROGRAM
                 ": warning: standard input: not passed to the command; give it "

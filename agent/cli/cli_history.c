@@ -30,8 +30,8 @@ static bool is_listed(const GPtrArray *steps, gint64 id)
     return false;
 }
 
-/* Those that lie between this step and the next newer one. A step that is
- * still open is not listed; what is after that is above all. */
+/* Print the barriers between this step and the next newer one. An open step is
+ * not listed; barriers after it come first. */
 static void print_barriers(const struct undo_result *result, gint64 id,
                            bool newest)
 {
@@ -49,7 +49,7 @@ static void print_barriers(const struct undo_result *result, gint64 id,
     }
 }
 
-/* Of the widest cell in the column of changes. */
+/* The widest cell in the column of changes. */
 static int width_of(const GPtrArray *steps)
 {
     int width = 0;
@@ -78,15 +78,15 @@ static void print_row(const struct step_report *report, int width)
     cli_row_clear(&row);
 }
 
-/* What is no step of the history yet; undo begins with it all the same. False:
- * there is nothing. */
+/* Print the open step, which is not yet in the history but is the first that
+ * undo covers. Return false if there is none. */
 static bool print_open(json_t *answer, const struct undo_result *result)
 {
     json_t *open = json_object_get(answer, "open_step");
     json_t *unfinished = json_object_get(answer, "unfinished");
     gint64 id = json_integer_value(open);
 
-    if (json_is_object(unfinished)) /* that was told when the log was opened */
+    if (json_is_object(unfinished)) /* reported when the log was opened */
         return true;
     if (!json_is_integer(open))
         return false;
@@ -98,7 +98,7 @@ static bool print_open(json_t *answer, const struct undo_result *result)
     return true;
 }
 
-/* For people: programs read --json, or lines without it. */
+/* On terminals only: programs read --json, or the lines without a header. */
 static void print_header(int width)
 {
     if (isatty(STDOUT_FILENO))
@@ -106,7 +106,8 @@ static void print_header(int width)
                "COMMAND");
 }
 
-/* Those of another folder stand in the way of what was undone before them. */
+/* Undone steps of another folder block the redo of the steps that were undone
+ * before them. */
 static void print_redoable(const struct cli_place *place,
                            const struct undo_result *result)
 {
@@ -121,7 +122,7 @@ static void print_redoable(const struct cli_place *place,
             here = others++ ? here : (gint64)i;
     }
     if (here > 0)
-        printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
+        printf("   --  %" G_GINT64_FORMAT " undone step%s can be redone: "
                "%s\n",
                here, here == 1 ? "" : "s", redo);
     if (others > 0)
@@ -151,8 +152,8 @@ static void print_history(const struct cli_place *place, json_t *answer)
     undo_result_free(result);
 }
 
-/* A folder in which nothing was run yet has an empty history; but not one of
- * which somebody else's log tells. */
+/* A folder without a log has an empty history, unless the log of a parent
+ * folder covers it. */
 static bool is_new(const struct cli_place *place, GError **error)
 {
     const char *dir = place->dir ? place->dir : ".";
@@ -186,7 +187,7 @@ static int history(const struct cli_place *place, int limit, bool json)
         cli_place_print_json(answer);
     else
         print_history(place, answer);
-    if (none && !json) /* where the log would be, in case it is elsewhere */
+    if (none && !json) /* the log may be at another path */
         cli_options_failed("%s", error->message);
     json_decref(answer);
     return CLI_OK;

@@ -14,7 +14,8 @@
 #include "agent/cli/cli_options.h"
 #include "common/host_environ.h"
 
-/* How to reach mirrors, and where the image and temporary files go. */
+/* Variables for reaching mirrors, and for the paths of the image and of
+ * temporary files. */
 static const char *const variables[] = {
     "HOME",       "TMPDIR",      "XDG_CACHE_HOME", "ALL_PROXY", "FTP_PROXY",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",       "all_proxy", "ftp_proxy",

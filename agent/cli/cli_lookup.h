@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_lookup - where no log was named, a command is about the one of a folder
- * above (log_above.h).
+ * cli_lookup - without an explicit log, use the log of a parent folder
+ * (log_above.h).
  */
 #ifndef AGENT_CLI_CLI_LOOKUP_H
 #define AGENT_CLI_CLI_LOOKUP_H
 
 #include "agent/cli/cli_place.h"
 
-/* Unless the log was named, or the folder has one: make place the nearest
- * folder above that has, and say so on standard error. */
+/* If no log was named and the folder has none, set place to the nearest parent
+ * folder with a log and print a note on standard error. */
 void cli_lookup_place(struct cli_place *place);
 
-/* A path that was given relative to the folder, as one relative to the folder
- * that was found. A new string. */
+/* Convert a path relative to the given folder into one relative to the folder
+ * that was found. Returns a new string. */
 char *cli_lookup_path(const struct cli_place *place, const char *path);
 
 #endif

@@ -25,7 +25,7 @@ void cli_machine_clear(struct cli_machine *machine)
 
 /* ---- the network --------------------------------------------------------- */
 
-/* "open", "none", or a list of networks, open and dns. */
+/* Parse "open", "none", or a list of networks, open and dns. */
 static gboolean parse_network(const struct cli_machine *machine,
                               struct network_policy *policy, GError **error)
 {
@@ -53,7 +53,7 @@ static gboolean parse_network(const struct cli_machine *machine,
     return ok;
 }
 
-/* Of a list that is refused: was nothing meant, or what else is on it? */
+/* Return whether a refused list contains "none". */
 static bool has_none(const char *list)
 {
     g_auto(GStrv) words = g_strsplit(list, ",", -1);
@@ -72,9 +72,10 @@ static bool check_network(const struct cli_machine *machine,
         cli_options_wrong("%s: --no-network and --network exclude each other",
                           command);
     else if (!ok && has_none(machine->network))
-        cli_options_wrong("%s: --network: 'none' stands alone; what is on a "
-                          "list without it is all that the guest may reach",
-                          command);
+        cli_options_wrong(
+            "%s: --network: 'none' cannot be combined with other entries; a "
+            "list without it already allows nothing else",
+            command);
     else if (!ok)
         cli_options_wrong("%s: --network: %s", command, error->message);
     return ok && !(machine->no_network && machine->network);
@@ -82,7 +83,7 @@ static bool check_network(const struct cli_machine *machine,
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* An option's path as an absolute one, NULL for NULL. */
+/* Return an option's path as an absolute one, NULL for NULL. */
 static char *absolute(const char *path)
 {
     return path ? g_canonicalize_filename(path, NULL) : NULL;
@@ -93,7 +94,7 @@ static const char *folder_of(const struct cli_machine *machine)
     return machine->place.dir ? machine->place.dir : ".";
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the configuration --------------------------------------------------- */
 
 bool cli_machine_check(const struct cli_machine *machine, const char *command)
 {
@@ -103,19 +104,19 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
 
     if (machine->memory && (machine->memory < SESSION_MEMORY_MIN_MB ||
                             machine->memory > SESSION_MEMORY_MAX_MB))
-        cli_options_wrong("%s: --memory is a number of megabytes from %d to %d",
-                          command, SESSION_MEMORY_MIN_MB,
-                          SESSION_MEMORY_MAX_MB);
+        cli_options_wrong(
+            "%s: --memory must be a number of megabytes from %d to %d", command,
+            SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB);
     else if (machine->accel && !accel_parse(machine->accel, &accel))
-        cli_options_wrong("%s: --accel is auto, kvm or tcg, and not '%s'",
+        cli_options_wrong("%s: --accel must be auto, kvm or tcg, not '%s'",
                           command, machine->accel);
     else if (machine->backend &&
              !backend_kind_parse(machine->backend, &backend))
-        cli_options_wrong("%s: --backend is virtiofs or 9p, and not '%s'",
+        cli_options_wrong("%s: --backend must be virtiofs or 9p, not '%s'",
                           command, machine->backend);
     else if (machine->image && !(image = guest_image_dir(machine->image, NULL)))
-        cli_options_wrong("%s: --image is the name of an image, such as "
-                          "minimal, and not '%s'",
+        cli_options_wrong("%s: --image must be the name of an image, such as "
+                          "minimal, not '%s'",
                           command, machine->image);
     else
         return check_network(machine, command);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_machine - the options that say which virtual machine, over which folder:
- * of the commands that start one.
+ * cli_machine - the options for the virtual machine and its folder, shared by
+ * the commands that start one.
  */
 #ifndef AGENT_CLI_CLI_MACHINE_H
 #define AGENT_CLI_CLI_MACHINE_H
@@ -12,7 +12,7 @@
 
 #include "agent/cli/cli_place.h"
 
-/* As given: strings are owned, NULL if they were not. */
+/* The values as given: strings are owned, NULL if not given. */
 struct cli_machine {
     struct cli_place place;
     char *image, *accel, *backend, *kernel, *initrd, *network;
@@ -22,7 +22,7 @@ struct cli_machine {
 
 void cli_machine_clear(struct cli_machine *machine);
 
-/* The options' entries, as initialisers of an array of GOptionEntry. */
+/* The options as initialisers of a GOptionEntry array. */
 #define CLI_MACHINE_OPTIONS(machine)                                           \
     { "directory",                                                             \
       'C',                                                                     \
@@ -121,10 +121,12 @@ void cli_machine_clear(struct cli_machine *machine);
             "same as --network=none", NULL                                     \
     }
 
-/* False: what is wrong with them was printed, as of this command. */
+/* Return false if an option is invalid; the error was printed in the name of
+ * this command. */
 bool cli_machine_check(const struct cli_machine *machine, const char *command);
 
-/* The session that they mean. NULL and error: as session_config_check(). */
+/* Build the session configuration. On failure return NULL with the errors of
+ * session_config_check(). */
 struct session_config *cli_machine_config(const struct cli_machine *machine,
                                           GError **error);
 

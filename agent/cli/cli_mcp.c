@@ -2,10 +2,10 @@
  *
  * cli_mcp - "stepback mcp": an MCP server on stdin and stdout.
  *
- * The virtual machine starts with it; who only reads files need not wait for
- * that. It ends in order when stdin has ended and what came by it is answered,
- * and by SIGTERM, SIGINT and SIGHUP; a second signal does not wait for the
- * virtual machine.
+ * The virtual machine starts with the server, but a client that only reads
+ * files does not wait for it. The server ends in order when stdin has ended and
+ * all requests are answered, and on SIGTERM, SIGINT and SIGHUP; a second signal
+ * does not wait for the virtual machine.
  */
 #include <glib-unix.h>
 #include <glib.h>
@@ -47,7 +47,7 @@ static void on_stopped(const struct answer *answer, const GError *error,
 {
     struct mcp *mcp = opaque;
 
-    /* Busy: it is being stopped, to be started again. */
+    /* Busy: a reset is stopping the session in order to start it again. */
     if (error && error_code_of(error) == ERROR_BUSY)
         g_timeout_add(STOP_RETRY_MS, stop, mcp);
     else
@@ -87,9 +87,9 @@ static void on_closed(void *opaque)
     end(opaque);
 }
 
-/* ---- the beginning ------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------- */
 
-/* All parties that listen do so by themselves. */
+/* Empty: each listening party registers itself. */
 static const struct session_callbacks callbacks = { 0 };
 
 static struct session_config *make_config(const void *opaque, GError **error)
@@ -170,17 +170,17 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
     if (!cli_machine_check(&options->machine, "mcp"))
         return CLI_USAGE;
     if (options->deletes < 0 || options->overwrites < 0)
-        return cli_options_wrong("mcp: --ask-deletes and --ask-overwrites are "
-                                 "numbers from 0, which asks for nothing");
+        return cli_options_wrong("mcp: --ask-deletes and --ask-overwrites must "
+                                 "be numbers from 0; 0 never asks");
     if (options->linger < 0 || options->linger > LINGER_MAX_S)
-        return cli_options_wrong("mcp: --linger is a number of seconds, at "
-                                 "most %d",
-                                 LINGER_MAX_S);
+        return cli_options_wrong(
+            "mcp: --linger must be a number of seconds, at most %d",
+            LINGER_MAX_S);
     if (!options->log_level)
         options->log_level = g_strdup("warn");
     if (!log_level_parse(options->log_level, &level))
-        return cli_options_wrong("mcp: --log-level is error, warn, info, debug "
-                                 "or trace");
+        return cli_options_wrong(
+            "mcp: --log-level must be error, warn, info, debug or trace");
     log_set_level(level);
     cli_options_note_terminal("the Model Context Protocol");
     log_stream_never_wait();

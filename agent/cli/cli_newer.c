@@ -25,8 +25,8 @@ bool cli_newer_counts(const struct cli_extent *extent,
            (!is_ambient(report) || g_strcmp0(extent->counts, "commands") != 0);
 }
 
-/* The steps that the undo would go over, the newest first; of one that would be
- * refused, those that are known. A new list. */
+/* Return the steps that the undo would cover, newest first; if it would be
+ * refused, the known ones. A new list. */
 static GPtrArray *find_steps(const struct cli_place *place,
                              const struct cli_extent *extent)
 {
@@ -42,7 +42,7 @@ static GPtrArray *find_steps(const struct cli_place *place,
     return steps ? steps : step_report_list_new();
 }
 
-/* Those that the user has not named. A new list. */
+/* Return the steps that the user has not named. A new list. */
 static GPtrArray *find_others(const struct cli_extent *extent,
                               const GPtrArray *steps)
 {
@@ -81,7 +81,7 @@ static bool ask(const struct cli_extent *extent, const GPtrArray *others)
            (line[0] == 'y' || line[0] == 'Y');
 }
 
-/* Returns false. */
+/* Always returns false. */
 static bool refuse(const struct cli_place *place, const GError *error,
                    GPtrArray *others, bool json)
 {
@@ -94,7 +94,7 @@ static bool refuse(const struct cli_place *place, const GError *error,
     return false;
 }
 
-/* No step is a command. */
+/* All steps are changes outside of commands. */
 static bool refuse_ambient(const struct cli_place *place, GPtrArray *others,
                            bool json)
 {
@@ -121,7 +121,7 @@ static bool decide(const struct cli_place *place,
         cli_options_failed("nothing was undone");
         return false;
     }
-    if (extent->step_id) /* it says itself which they are */
+    if (extent->step_id) /* the option itself names the range */
         return true;
     error = g_error_new_literal(
         STEPBACK_ERROR, ERROR_UNDO_BARRIER,

@@ -11,7 +11,8 @@
 #include "agent/cli/cli.h"
 #include "common/option_flags.h"
 
-/* An empty one would be the current folder. False: it is told. */
+/* An empty name would mean the current folder. Return false after printing the
+ * error. */
 static bool check_names(const char *program, const GOptionEntry *entries)
 {
     for (; entries->long_name; entries++) {
@@ -35,9 +36,9 @@ static bool has_negative_number(char **argv)
     return false;
 }
 
-/* How to name an ambient step, whose number looks like an option; "" if the
- * command line has no such number. Where paths come after "--", no number
- * does. */
+/* Return a hint for naming an ambient step, whose number looks like an option,
+ * or "" if the command line has no such number. A command that takes paths
+ * after "--" does not take such a number. */
 static const char *hint_number(const char *summary, char **argv)
 {
     if (!has_negative_number(argv))
@@ -58,7 +59,7 @@ bool cli_options_parse_with(const char *summary, const char *details,
     const char *hint = hint_number(summary, *argv);
     gboolean ok;
 
-    /* The usage line names the program by its prgname. */
+    /* GOption takes the program name of the usage line from prgname. */
     g_set_prgname(program);
     g_option_context_set_description(context, details);
     g_option_context_add_main_entries(context, entries, NULL);
@@ -106,7 +107,7 @@ static void print(const char *format, va_list args)
     g_autofree char *text = g_strdup_vprintf(format, args);
     g_autofree char *shown = cli_options_printable(text);
 
-    fflush(stdout); /* in the order in which it happened */
+    fflush(stdout); /* keep stdout and stderr in order */
     fprintf(stderr, CLI_PROGRAM ": %s\n", shown);
 }
 

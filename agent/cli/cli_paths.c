@@ -31,9 +31,9 @@ static bool is_folder(const char *path, const struct stat *folder)
            st.st_ino == folder->st_ino;
 }
 
-/* Names below the folder are taken as they are, for the path need not exist,
- * and a symlink may be what was changed. What leads to the folder may have
- * symlinks in it. A new string, or NULL. */
+/* Names below the folder are used unresolved: the path need not exist, and a
+ * symlink may be the changed file. The path up to the folder may contain
+ * symlinks. Returns a new string, or NULL. */
 static char *find_below(const char *word, const struct stat *folder)
 {
     g_autofree char *here = realpath(".", NULL);

@@ -11,13 +11,13 @@
 #include "agent/cli/cli_place.h"
 
 /* Cut the command line at its first "--", before options are parsed. Return the
- * words after it, borrowed, which end with NULL; or NULL if there is no "--".
- */
+ * words after it (borrowed, NULL-terminated), or NULL if there is no "--". */
 char **cli_paths_cut(int *argc, char **argv);
 
-/* The words, relative to the current folder or absolute, as paths relative to
- * the place's folder, for a request: a new array. NULL, and a message, if one
- * is not in that folder, or if there is none. */
+/* Convert the words, relative to the current folder or absolute, to paths
+ * relative to the place's folder, for a request: a new array. If a path is
+ * outside of that folder, or there are no words, print a message and return
+ * NULL. */
 json_t *cli_paths_resolve(const char *command, const struct cli_place *place,
                           char **words);
 

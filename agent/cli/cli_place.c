@@ -25,8 +25,8 @@ void cli_place_clear(struct cli_place *place)
     g_free(place->below);
 }
 
-/* In one line of a terminal, which is cleared at the end. */
-static void tell_progress(json_t *payload)
+/* Rewrites one terminal line, which is cleared at the end. */
+static void print_progress(json_t *payload)
 {
     gint64 done = json_integer_value(json_object_get(payload, "done"));
     gint64 total = json_integer_value(json_object_get(payload, "total"));
@@ -43,8 +43,8 @@ static void tell_progress(json_t *payload)
         fprintf(stderr, "\r\033[K");
 }
 
-/* Programs that look and then change open a log twice, and some warnings are in
- * an answer, too. */
+/* Programs that look first and then change open a log twice, and some warnings
+ * are part of an answer, too: print each warning once. */
 static bool is_news(const char *text)
 {
     static GHashTable *told;
@@ -62,7 +62,7 @@ void cli_place_warn(const char *text)
         fprintf(stderr, CLI_PROGRAM ": warning: %s\n", shown);
 }
 
-static void tell_recovery(json_t *report)
+static void print_recovery(json_t *report)
 {
     g_autofree char *text = cli_summary_recovery(report);
 
@@ -70,7 +70,7 @@ static void tell_recovery(json_t *report)
         fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 
-static void tell_unfinished(json_t *report)
+static void print_unfinished(json_t *report)
 {
     g_autofree char *text = cli_summary_unfinished(report);
 
@@ -87,13 +87,13 @@ static bool has_code(json_t *payload, const char *code)
 static void on_event(const char *type, json_t *payload)
 {
     if (strcmp(type, "event.recovery") == 0)
-        tell_recovery(payload);
+        print_recovery(payload);
     else if (strcmp(type, "event.progress") == 0)
-        tell_progress(payload);
+        print_progress(payload);
     else if (strcmp(type, "event.warning") != 0)
         return;
     else if (has_code(payload, "step_unfinished"))
-        tell_unfinished(payload);
+        print_unfinished(payload);
     else
         cli_place_warn(json_string_value(json_object_get(payload, "message")));
 }
@@ -168,14 +168,14 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
     return answer;
 }
 
-/* In front of the steps of an answer, or of an error's data; *answer may be
- * NULL. report is taken. */
+/* Insert a report before the steps of an answer or of an error's data. *answer
+ * may be NULL. report is taken. */
 static void add_first(json_t **answer, json_t *report)
 {
     if (!*answer)
         *answer = json_pack("{s:[], s:[], s:[]}", "steps", "barriers",
                             "warnings");
-    json_object_del(report, "undoable"); /* it is undone */
+    json_object_del(report, "undoable"); /* the step is undone by now */
     json_array_insert_new(json_object_get(*answer, "steps"), 0, report);
 }
 
@@ -271,8 +271,7 @@ char *cli_place_command(const struct cli_place *place, const char *command)
     return g_string_free(line, FALSE);
 }
 
-/* JSON leaves DEL and the C1 controls as they are, and in them a terminal finds
- * commands. */
+/* JSON does not escape DEL and the C1 controls, which a terminal interprets. */
 static void print_escaped(json_t *answer)
 {
     char *text = json_dumps(answer, JSON_INDENT(2) | JSON_ENSURE_ASCII);
@@ -306,8 +305,8 @@ static void print_json_error(const GError *error, json_t *data)
     json_decref(response);
 }
 
-/* Which log has been asked. There may be others: of a folder above, or at a
- * place that was not named. A new string, or NULL. */
+/* Describe which log was used: a parent folder may have one too, or the log may
+ * be at another path. Returns a new string, or NULL. */
 static char *name_log(const char *dir)
 {
     g_autofree char *above = log_above_find_ours(dir);
@@ -322,7 +321,7 @@ static char *name_log(const char *dir)
                : NULL;
 }
 
-/* What helps against an error, or NULL. A new string. */
+/* Return the remedy for an error as a new string, or NULL. */
 static char *remedy(const struct cli_place *place, const GError *error)
 {
     g_autofree char *undo = cli_place_command(place, "undo");

@@ -30,7 +30,7 @@ static void print_steps(const struct cli_place *place,
                report->step_id, undo, changes);
 }
 
-/* Only edits by other programs are in the way. */
+/* Print the outside edits that caused the refusal. */
 static void print_edits(const struct undo_result *result)
 {
     fprintf(stderr, CLI_PROGRAM ": undo: changed from outside since; nothing "

@@ -10,8 +10,8 @@
 
 #include "agent/cli/cli_place.h"
 
-/* Restore these paths (taken) to what they were before the oldest step of the
- * extent; or, dry, tell what would change. The exit code. */
+/* Restore these paths (taken) to their state before the oldest step of the
+ * extent; if dry, only list the changes. Returns the exit code. */
 int cli_restore(const struct cli_place *place, const struct cli_extent *extent,
                 json_t *paths, bool dry, bool json);
 

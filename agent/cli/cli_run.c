@@ -2,9 +2,9 @@
  *
  * cli_run - "stepback run": one command in a virtual machine over a folder.
  *
- * The same session object as the agent's. Output is written as it comes and
- * waits for its reader, and with it the command; signals are seen even then,
- * because the handler only counts and wakes the main loop.
+ * Uses the same session object as the agent. Output is written when it arrives,
+ * and a slow reader blocks the command. Signals still work then, because the
+ * handler only counts and wakes the main loop.
  */
 #include <errno.h>
 #include <glib-unix.h>
@@ -34,7 +34,7 @@
 
 enum {
     EXIT_INTERRUPTED = 128 + SIGINT,
-    WRITE_CHUNK = 4096, /* PIPE_BUF: after POLLOUT it cannot block */
+    WRITE_CHUNK = 4096, /* PIPE_BUF: does not block after POLLOUT */
     WRITE_POLL_MS = 200,
 };
 
@@ -43,7 +43,7 @@ struct run {
     GMainLoop *loop;
     struct session *session;
     char *command;
-    const char *cwd; /* in the folder; NULL: the folder itself */
+    const char *cwd; /* relative to the folder; NULL: the folder itself */
     gint64 timeout;
     char *undo_hint;
     bool chatty;
@@ -64,7 +64,7 @@ static void on_signal(int number)
 
     interrupts++;
     if (write(wake_fd, &one, sizeof(one)) < 0)
-        interrupts++; /* cannot happen; and if it does, hurry */
+        interrupts++; /* cannot fail in practice; if it does, end sooner */
     errno = saved;
 }
 
@@ -107,7 +107,7 @@ static bool catch_signals(struct run *run)
 
 /* ---- output -------------------------------------------------------------- */
 
-/* Write all of it, however long the reader takes, unless a signal comes. */
+/* Write all data, however slow the reader is, unless a signal arrives. */
 static bool write_output(struct run *run, int fd, const char *data, size_t len)
 {
     while (len > 0 && interrupts == run->seen_interrupts) {
@@ -133,7 +133,7 @@ static void take_output(struct run *run, const struct command_output *output)
 
     if (run->output_broken || write_output(run, fd, output->data, output->len))
         return;
-    /* Nobody reads ("| head"): a local command would get SIGPIPE. */
+    /* The reader has ended ("| head"): a local command would get SIGPIPE. */
     run->output_broken = true;
     run->exit_code = 128 + SIGPIPE;
     session_cancel(run->session);
@@ -146,7 +146,7 @@ static void take_recovery(json_t *payload)
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 
-/* "doctor" says it; at every command it would be a nuisance. */
+/* "doctor" reports this; a warning on every command would be a nuisance. */
 static bool is_slow(json_t *payload)
 {
     return g_strcmp0(json_string_value(json_object_get(payload, "code")),
@@ -189,7 +189,7 @@ static void on_stopped(const struct answer *answer, const GError *error,
 {
     struct run *run = opaque;
 
-    /* Busy: it is being stopped already, and that answer is yet to come. */
+    /* Busy: a stop is already under way and will answer. */
     if (!error || error_code_of(error) != ERROR_BUSY)
         g_main_loop_quit(run->loop);
 }
@@ -220,7 +220,7 @@ static void on_executed(const struct answer *answer, const GError *error,
     stop(run);
 }
 
-static void tell_start(const struct run *run)
+static void print_start(const struct run *run)
 {
     struct session_status status;
 
@@ -244,7 +244,7 @@ static void on_started(const struct answer *answer, const GError *error,
         return;
     }
     if (run->chatty)
-        tell_start(run);
+        print_start(run);
     command = command_new(run->command);
     command->cwd = g_strdup(run->cwd);
     command->timeout_seconds = (unsigned)run->timeout;
@@ -261,7 +261,7 @@ struct run_options {
     gboolean verbose, separate_log;
 };
 
-/* One word is shell text; several are the words of one command. */
+/* A single word is shell text; several are the words of one command. */
 static char *build_command(int count, char **words)
 {
     GString *command = g_string_new(count == 1 ? words[0] : NULL);
@@ -274,20 +274,21 @@ static char *build_command(int count, char **words)
     return g_string_free(command, FALSE);
 }
 
-/* Its log tells of this folder's changes as another program's. */
+/* The parent's log records this folder's changes as outside edits. */
 static void warn_of_log_above(const char *above)
 {
     g_autofree char *text = g_strdup_printf(
-        "%s, above this folder, has an undo log of its own. What is run here "
-        "is a step of this folder's log, and an edit from outside for that "
-        "one.",
+        "%s, above this folder, has an undo log of its own. A command run here "
+        "is a step of this folder's log, and an outside edit for the log "
+        "above.",
         above);
 
     cli_place_warn(text);
 }
 
-/* In a folder below one that has a log, the command is a step of that log. With
- * -C no more is shared than was named. FALSE: refused, and told. */
+/* In a folder below one with a log, the command is a step of that log. With -C
+ * only the named folder is shared. FALSE: refused, and the reason was
+ * printed. */
 static bool find_place(struct run_options *options)
 {
     struct cli_place *place = &options->machine.place;
@@ -312,7 +313,7 @@ static bool find_place(struct run_options *options)
     return true;
 }
 
-/* The other way round: the guest sees the logs of folders in this one. */
+/* The opposite case: the guest can see the logs of folders within this one. */
 static void warn_of_logs_in(const struct run_options *options)
 {
     const char *dir = options->machine.place.dir;
@@ -321,12 +322,13 @@ static void warn_of_logs_in(const struct run_options *options)
     if (inside)
         fprintf(stderr,
                 CLI_PROGRAM ": warning: %s is the undo log of a folder in this "
-                            "one. The guest can change it, and what is run "
-                            "here is an edit from outside for it.\n",
+                            "one. The guest can change it, and a command run "
+                            "here is an outside edit for it.\n",
                 inside);
 }
 
-/* A limit of the log would be one of the step, too. */
+/* A limit of the log that is smaller than the step's would limit the step,
+ * too. */
 static struct session_config *make_config(const struct run_options *options,
                                           GError **error)
 {
@@ -380,15 +382,14 @@ static bool check_options(struct run_options *options)
 {
     if (options->max_step_size &&
         !byte_size_parse(options->max_step_size, &options->max_step_bytes)) {
-        cli_options_wrong(
-            "run: --undo-max-step-size is a number of bytes, such "
-            "as 500M or 20G, and not '%s'",
-            options->max_step_size);
+        cli_options_wrong("run: --undo-max-step-size must be a number of "
+                          "bytes, such as 500M or 20G, not '%s'",
+                          options->max_step_size);
         return false;
     }
     if (options->timeout >= 0 && options->timeout <= SESSION_TIMEOUT_MAX_S)
         return cli_machine_check(&options->machine, "run");
-    cli_options_wrong("run: --timeout is a number of seconds, at most %d",
+    cli_options_wrong("run: --timeout must be a number of seconds, at most %d",
                       SESSION_TIMEOUT_MAX_S);
     return false;
 }

@@ -15,7 +15,7 @@ enum {
     BARRIER_PATHS = 10, /* paths of a barrier */
 };
 
-/* In the order in which they are told. */
+/* In the order of the output. */
 static const char *const kinds[IC_CHANGE_TYPES] = {
     [IC_CREATED] = "created",   [IC_MODIFIED] = "modified",
     [IC_DELETED] = "deleted",   [IC_RENAMED] = "renamed",
@@ -36,7 +36,7 @@ static char *count_changes(const struct step_report *report)
     return g_string_free(text, FALSE);
 }
 
-/* For a report of what was done, or of what undo would do. */
+/* For a report of the past, or of a preview. */
 static char *describe(const struct step_report *report, bool is_preview)
 {
     gint64 affected = report->affected;
@@ -81,7 +81,7 @@ char *cli_summary_step(const struct step_report *report, const char *undo_hint)
     return g_strdup_printf("%s; undo with: %s", changes, undo_hint);
 }
 
-/* The command as one line of printable text. */
+/* Return the command as one line of printable text. */
 static char *printable_command(const char *command)
 {
     g_autofree char *text = NULL;
@@ -139,7 +139,8 @@ static char *describe_unfinished(const struct step_report *report, bool redo)
             "interrupted redo: %s; the next undo, redo or run "
             "finishes it",
             name);
-    /* Whether the next start takes these back is not said: undo does. */
+    /* Whether the next start rolls these changes back is left out: undo reports
+     * it. */
     if (!report->damaged && g_strcmp0(report->type, "ambient") == 0)
         return g_strdup("changes outside commands: no step of the history yet; "
                         "'undo --ambient' undoes them");
@@ -159,7 +160,7 @@ char *cli_summary_unfinished(json_t *payload)
     return line;
 }
 
-/* A time of the protocol as the clock on the wall shows it. */
+/* Convert a protocol time to local time. */
 static char *local_time(const char *text)
 {
     g_autoptr(GDateTime) utc = text ? g_date_time_new_from_iso8601(text, NULL)
@@ -244,7 +245,7 @@ char *cli_summary_preview(const struct step_report *report)
     return line;
 }
 
-/* A path as printable text. */
+/* Return a path as printable text. */
 static char *printable_path(const char *path)
 {
     g_autofree char *text = g_utf8_make_valid(path, -1);

@@ -2,8 +2,8 @@
  *
  * cli_summary - effect reports as text for people.
  *
- * Each function returns a new string. Names that are not text, or would move
- * the terminal's cursor, are escaped.
+ * Each function returns a new string. Unprintable names and terminal control
+ * characters are escaped.
  */
 #ifndef AGENT_CLI_CLI_SUMMARY_H
 #define AGENT_CLI_CLI_SUMMARY_H
@@ -14,30 +14,30 @@
 
 #include "agent/base/undo_result.h"
 
-/* One line: what a step has changed and how it is undone. */
+/* One line: the changes of a step and how to undo it. */
 char *cli_summary_step(const struct step_report *report, const char *undo_hint);
 
-/* One line: what a recovery took back (the payload of event.recovery). */
+/* One line: the changes that a recovery rolled back (the payload of
+ * event.recovery). */
 char *cli_summary_recovery(json_t *payload);
 
-/* One line: that a step was left as it is (that of the code "step_unfinished").
- */
+/* One line: an unfinished step was kept (the payload of the warning
+ * "step_unfinished"). */
 char *cli_summary_unfinished(json_t *payload);
 
-/* A line for the history: a change from outside, between steps. */
+/* A line for the history: an outside edit between steps. */
 char *cli_summary_barrier(const struct undo_barrier *barrier);
 
-/* One line: a step's id, time, command and changes; of a preview, what undo
+/* One line: a step's id, time, command and changes; for a preview, what undo
  * would change. */
 char *cli_summary_history(const struct step_report *report);
 char *cli_summary_preview(const struct step_report *report);
 
-/* The report's changes, a line each. Names are escaped so that none can do
- * anything to a terminal. */
+/* The report's changes, one per line, with names escaped for terminals. */
 char *cli_summary_changes(const struct step_report *report);
 
-/* A row of the history: time and command are NULL if the step cannot be read.
- */
+/* A row of the history: time and command are NULL if the record cannot be
+ * read. */
 struct cli_row {
     gint64 id;
     char *time, *changes, *command; /* new strings */

@@ -20,18 +20,18 @@
 #include "agent/client/report_json.h"
 #include "common/errors.h"
 
-/* What a command asks for, and how its answer is told. */
+/* A command's request, and how its answer is printed. */
 struct verb {
     const char *name, *request, *done, *passed_by;
-    bool dry; /* nothing was done; the changes are listed */
+    bool dry; /* nothing is done; the changes are listed */
 };
 
-static const struct verb verb_undo = { "undo", "rollback", "undone",
-                                       "passed by", false };
-static const struct verb verb_redo = { "redo", "redo", "redone", "passed by",
+static const struct verb verb_undo = { "undo", "rollback", "undone", "skipped",
+                                       false };
+static const struct verb verb_redo = { "redo", "redo", "redone", "skipped",
                                        false };
 static const struct verb verb_preview = { "undo", "preview", "would be undone",
-                                          "would be passed by", true };
+                                          "would be skipped", true };
 
 static void print_changes(const struct step_report *report)
 {
@@ -54,7 +54,7 @@ static void print_step(const struct verb *verb, bool passes,
         printf("%s: step %s\n", verb->done, line);
 }
 
-/* passes: what cannot be undone is passed by. */
+/* passes: steps that cannot be undone are skipped. */
 static void print_done(const struct verb *verb, bool passes,
                        const struct undo_result *result)
 {
@@ -77,11 +77,11 @@ struct request {
     const struct cli_place *place;
     struct cli_extent extent;
     bool json;
-    bool ambient; /* steps of changes outside commands count */
-    bool yes;     /* do not ask about what goes along */
+    bool ambient; /* count steps of changes outside commands */
+    bool yes;     /* do not ask about the additional steps */
 };
 
-/* How many of the steps that were asked for were done before one failed. */
+/* Return how many of the requested steps were done before one failed. */
 static gint64 count_done(const struct request *r,
                          const struct undo_result *result)
 {
@@ -95,7 +95,7 @@ static gint64 count_done(const struct request *r,
     return done;
 }
 
-static void print_way_on(const struct request *r, gint64 done, bool force)
+static void print_next_command(const struct request *r, gint64 done, bool force)
 {
     g_autofree char *command = cli_place_command(r->place, r->verb->name);
 
@@ -128,7 +128,7 @@ static bool is_git_index(const char *name)
            g_str_has_suffix(name, "/.git/index");
 }
 
-/* Are git indexes all that other processes have changed? */
+/* Return whether other processes have changed git indexes only. */
 static bool only_git_index(const GPtrArray *barriers)
 {
     for (guint i = 0; i < barriers->len; i++) {
@@ -144,8 +144,7 @@ static bool only_git_index(const GPtrArray *barriers)
     return barriers->len > 0;
 }
 
-/* Nothing but somebody else's edits is in the way: say which, and what to do.
- */
+/* Only outside edits cause the refusal: list them and print the remedy. */
 static int refused(const struct request *r, const struct undo_result *result)
 {
     gint64 done = count_done(r, result);
@@ -170,12 +169,12 @@ static int refused(const struct request *r, const struct undo_result *result)
               "environment prevents that\n",
               stderr);
     if (done > 0)
-        print_way_on(r, done, true);
+        print_next_command(r, done, true);
     return CLI_FAILED;
 }
 
-static int tell_failure(const struct request *r, const GError *error,
-                        const struct undo_result *result)
+static int print_failure(const struct request *r, const GError *error,
+                         const struct undo_result *result)
 {
     gint64 done = count_done(r, result);
     int code = error_code_of(error);
@@ -187,9 +186,9 @@ static int tell_failure(const struct request *r, const GError *error,
     cli_place_failed(r->place, error, NULL, false);
     if (done > 0 && code != ERROR_NOTHING_TO_UNDO &&
         code != ERROR_INVALID_DIRECTORY)
-        print_way_on(r, done,
-                     r->extent.force || code == ERROR_PREIMAGE_MISSING ||
-                         code == ERROR_PREIMAGE_CORRUPT);
+        print_next_command(r, done,
+                           r->extent.force || code == ERROR_PREIMAGE_MISSING ||
+                               code == ERROR_PREIMAGE_CORRUPT);
     return CLI_FAILED;
 }
 
@@ -201,7 +200,7 @@ static int failed(const struct request *r, const GError *error, json_t *data)
     if (r->json)
         return cli_place_failed(r->place, error, data, true);
     result = result_from_json(data, NULL);
-    exit_code = tell_failure(r, error, result);
+    exit_code = print_failure(r, error, result);
     undo_result_free(result);
     return exit_code;
 }
@@ -215,14 +214,14 @@ static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
                          cli_place_extent(&r->extent), ret_data, error);
 }
 
-/* Only undo takes along what the user may not have meant. */
+/* Only undo can cover steps that the user did not mean. */
 static bool may_go(const struct request *r)
 {
     return r->verb != &verb_undo || r->ambient ||
            cli_newer_may_go(r->place, &r->extent, r->yes, r->json);
 }
 
-static int go(const struct request *r)
+static int run_request(const struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *data = NULL, *answer;
@@ -241,7 +240,7 @@ static int go(const struct request *r)
         exit_code = failed(r, error, data);
     fflush(stdout);
     cli_place_warn_all(result->warnings);
-    /* A script must not take that for an exact undo. */
+    /* A script must be able to tell this from an exact undo. */
     if (result->not_restored && result->not_restored->len > 0)
         exit_code = CLI_FAILED;
     undo_result_free(result);
@@ -252,7 +251,7 @@ static int go(const struct request *r)
 
 /* ---- the command lines --------------------------------------------------- */
 
-/* "[N]"; 0 and a message if it is none. */
+/* Parse "[N]"; print a message and return 0 if it is not a count. */
 static guint64 parse_steps(const char *command, int argc, char **argv)
 {
     guint64 steps = 1;
@@ -274,7 +273,7 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
 struct undo_options {
     struct cli_place place;
     gboolean force, json, ambient;
-    char *step_word; /* as given: owned, or NULL */
+    char *step_word; /* as given; owned, or NULL */
     gint64 step;     /* set by make_request(); 0: not given */
 };
 
@@ -291,7 +290,8 @@ struct undo_options {
             "count steps of changes outside commands, too", NULL               \
     }
 
-/* False and a message if --step was given and names no step. */
+/* If --step was given and is not a step number, print a message and return
+ * false. */
 static bool parse_step(const char *name, struct undo_options *options)
 {
     gint64 step;
@@ -310,21 +310,21 @@ static bool parse_step(const char *name, struct undo_options *options)
     return true;
 }
 
-/* Find the folder, and go. paths: the words after "--", or NULL. */
-static int go_or_restore(struct request *r, struct cli_place *place,
-                         char **paths)
+/* Find the folder and run the request. paths: the words after "--", or NULL. */
+static int run_or_restore(struct request *r, struct cli_place *place,
+                          char **paths)
 {
     json_t *list;
 
     cli_lookup_place(place);
     if (!paths)
-        return go(r);
+        return run_request(r);
     list = cli_paths_resolve("undo", place, paths);
     return list ? cli_restore(place, &r->extent, list, r->verb->dry, r->json)
                 : CLI_USAGE;
 }
 
-/* False and a message if the command line makes no sense. */
+/* If the command line is contradictory, print a message and return false. */
 static bool make_request(const char *name, const struct verb *verb,
                          struct undo_options *options, int argc, char **argv,
                          struct request *ret_request)
@@ -387,10 +387,10 @@ int cli_undo(int argc, char **argv)
         if (forget && (argc > 1 || options.force || dry || options.step ||
                        options.ambient || paths))
             cli_options_wrong("undo: --discard undoes no steps");
-        else if (forget) /* of no folder but the one that was named */
+        else if (forget) /* discard works on the named folder only */
             exit_code = cli_discard(&options.place, yes, options.json);
         else
-            exit_code = go_or_restore(&request, &options.place, paths);
+            exit_code = run_or_restore(&request, &options.place, paths);
     }
     cli_place_clear(&options.place);
     g_free(options.step_word);
@@ -417,7 +417,7 @@ int cli_preview(int argc, char **argv)
                           "change nothing",
                           entries, false, &argc, &argv) &&
         make_request("preview", &verb_preview, &options, argc, argv, &request))
-        exit_code = go_or_restore(&request, &options.place, paths);
+        exit_code = run_or_restore(&request, &options.place, paths);
     cli_place_clear(&options.place);
     g_free(options.step_word);
     return exit_code;
@@ -443,7 +443,7 @@ int cli_redo(int argc, char **argv)
         make_request("redo", &verb_redo, &options, argc, argv, &request)) {
         request.extent.counts = "changes";
         cli_lookup_place(&options.place);
-        exit_code = go(&request);
+        exit_code = run_request(&request);
     }
     cli_place_clear(&options.place);
     return exit_code;

@@ -12,7 +12,7 @@
 
 #include "interceptor/interceptor.h"
 
-/* No symlink is followed: another user may have made it. */
+/* Symlinks are not followed: another user may have created them. */
 static bool is_ours(const char *path, mode_t type, bool or_roots)
 {
     struct stat st;
@@ -42,7 +42,6 @@ bool log_above_is_at(const char *dir)
     return find_owner(dir) != LOG_NONE;
 }
 
-/* The nearest folder above dir with a log, and whose that is. */
 char *log_above_find(const char *dir, enum log_owner *ret_owner)
 {
     g_autofree char *at = realpath(dir, NULL);

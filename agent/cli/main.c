@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stepback - the agent, and the command line for people.
+ * stepback - the supervisor and the command line.
  */
 #include <config.h>
 
@@ -89,8 +89,8 @@ static int help(int argc, char **argv)
     return CLI_OK;
 }
 
-/* What was printed, or not. A reader that has left ("| head") is no failure to
- * tell of; it ends a program by SIGPIPE. */
+/* Report output that could not be written. A reader that has ended ("| head")
+ * is not an error; SIGPIPE ends a program there. */
 static int end_output(int status)
 {
     struct pollfd reader = { .fd = STDOUT_FILENO };
@@ -132,6 +132,6 @@ int main(int argc, char **argv)
     host_environ_restrict();
     setlocale(LC_ALL, "");
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails with EFBIG */
     return end_output(start(argc, argv));
 }

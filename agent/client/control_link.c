@@ -17,7 +17,7 @@
 #include "common/message.h"
 
 /* A report names at most 1,000 changes, each with two paths of at most 4 KiB,
- * in base64 at worst; a history has many reports. */
+ * in base64 in the worst case; a history has many reports. */
 enum { MAX_LINE = 64 << 20, MAX_QUEUE = 16 << 20 };
 
 struct pending {
@@ -32,8 +32,9 @@ struct control_link {
     guint64 last_id;
     GHashTable *pending; /* request id (owned) -> struct pending (owned) */
     gboolean closed;
-    guint late;      /* source: what was asked after the end gets its error */
-    gboolean *freed; /* set while a callback runs: tells it that we are gone */
+    guint late;      /* GSource that fails the requests made after the end */
+    gboolean *freed; /* set while a callback runs; tells the caller frame that
+                        the link was freed */
 };
 
 static void answer(struct control_link *link, const char *id, json_t *message)
@@ -44,7 +45,7 @@ static void answer(struct control_link *link, const char *id, json_t *message)
     struct pending copy;
 
     if (!pending) {
-        log_warn(LOG_CONTROL, "the daemon answered a request never made");
+        log_warn(LOG_CONTROL, "the daemon answered an unknown request");
         return;
     }
     copy = *pending;
@@ -64,7 +65,7 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
     const char *type;
 
     if (status != JSONL_OK) {
-        log_warn(LOG_CONTROL, "bad line from the daemon: %s", text);
+        log_warn(LOG_CONTROL, "malformed line from the daemon: %s", text);
         return;
     }
     type = json_string_value(json_object_get(message, "type"));
@@ -76,8 +77,8 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
                                link->opaque);
 }
 
-/* Give every waiting request its error. A done may free the link: the table
- * is ours alone by now. */
+/* Fail every waiting request. A callback may free the link, so the table was
+ * detached from it first. */
 static void fail_pending(GHashTable *pending)
 {
     g_autoptr(GError) error = g_error_new_literal(
@@ -100,7 +101,7 @@ static GHashTable *pending_table(void)
     return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 }
 
-/* False: one who waited has freed the link. */
+/* Return false if a callback has freed the link. */
 static bool close_link(struct control_link *link)
 {
     GHashTable *pending = link->pending;
@@ -182,7 +183,7 @@ void control_link_free(struct control_link *link)
     if (link->freed)
         *link->freed = TRUE;
     link->freed = NULL;
-    /* Whose request has failed may ask again. */
+    /* A callback of a failed request may send another request. */
     do
         close_link(link);
     while (g_hash_table_size(link->pending) > 0);
@@ -207,7 +208,7 @@ static gboolean fail_late(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* A request without a connection. */
+/* Fail a request without a connection. */
 static gboolean fail_unlinked(gpointer data)
 {
     fail_pending(data);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control_link - the other end of a daemon's control socket.
+ * control_link - the client side of a daemon's control socket.
  *
- * Sends the requests of the control protocol and matches the answers to them.
- * Answers may come in any order; events come in between.
+ * Sends requests of the control protocol and matches the answers to them.
+ * Answers may arrive in any order, with events in between.
  *
  * Threads: a link belongs to the thread that runs its GMainContext.
  */
@@ -16,21 +16,22 @@
 struct control_link;
 
 struct control_link_callbacks {
-    /* An event; payload (borrowed) is an object. May be NULL. */
+    /* An event; payload (borrowed) is an object. The callback may be NULL. */
     void (*event)(struct control_link *link, const char *type, json_t *payload,
                   void *opaque);
-    /* The daemon closed the connection; requests that waited have got their
-     * error before. Called once; it may free the link. */
+    /* The daemon closed the connection; waiting requests have failed before
+     * this. Called once; the callback may free the link. */
     void (*closed)(struct control_link *link, void *opaque);
 };
 
-/* The answer to a request: payload, or error with payload NULL and its data
- * (NULL if there is none). All borrowed. Called exactly once for each request,
- * from the main loop or from control_link_free(). */
+/* The answer to a request: payload, or error with payload NULL and optional
+ * data. All arguments are borrowed. Called exactly once per request, from the
+ * main loop or from control_link_free(). */
 typedef void (*control_link_done)(json_t *payload, const GError *error,
                                   json_t *data, void *opaque);
 
-/* Connect to a listening socket. NULL and error: ERROR_BACKEND_FAILED. */
+/* Connect to a listening socket. On failure return NULL with
+ * ERROR_BACKEND_FAILED. */
 struct control_link *
 control_link_connect(const char *path,
                      const struct control_link_callbacks *callbacks,
@@ -41,15 +42,15 @@ struct control_link *
 control_link_new(int fd, const struct control_link_callbacks *callbacks,
                  void *opaque);
 
-/* Requests that wait get an error first. NULL is allowed. */
+/* Free the link; waiting requests fail first. NULL is allowed. */
 void control_link_free(struct control_link *link);
 
-/* No more is asked: requests that wait get an error now, later ones get it from
- * the main loop. closed is not called. NULL is allowed. */
+/* Stop sending: waiting requests fail now, later ones fail from the main loop.
+ * The closed callback is not called. NULL is allowed. */
 void control_link_close(struct control_link *link);
 
 /* Send a request. payload (taken) may be NULL for {}. done may be NULL. A NULL
- * link is a closed one. */
+ * link counts as closed. */
 void control_link_request(struct control_link *link, const char *type,
                           json_t *payload, control_link_done done,
                           void *opaque);

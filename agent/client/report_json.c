@@ -192,7 +192,7 @@ struct step_report *report_from_json(json_t *object, const char *label)
     json_array_foreach(json_object_get(object, "changes"), i, change)
         add_change(report->changes, change, label);
     report->truncated = get_bool(object, "truncated");
-    /* Of a step that was just undone it is missing. */
+    /* Missing in the report of a step that was just undone. */
     report->undoable = !json_is_false(json_object_get(object, "undoable"));
     report->unchanged = get_bool(object, "unchanged");
     report->unprotected = get_bool(object, "unprotected");
@@ -261,7 +261,7 @@ static json_t *parts_to_json(GPtrArray *parts)
     return list;
 }
 
-/* Marks and numbers that a report has only if they apply. */
+/* Flags and numbers that a report has only if they apply. */
 static void set_marks(json_t *object, const struct step_report *report)
 {
     set_true(object, "unchanged", report->unchanged);
@@ -415,7 +415,7 @@ static void set_list(json_t *object, const char *key, const GPtrArray *list,
         json_object_set_new(object, key, convert(list));
 }
 
-/* Of a failure "redoable" is what each folder could redo. */
+/* In a failure, "redoable" is the count of each folder. */
 json_t *result_to_json(const struct undo_result *result)
 {
     json_t *object = json_object();
@@ -438,8 +438,8 @@ json_t *result_to_json(const struct undo_result *result)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Text may take six times its length in JSON, and the daemon's lines have an
- * end; so content is base64. */
+/* JSON escapes may take six bytes per byte, and the daemon limits the line
+ * length; so content is base64. */
 json_t *write_to_json(const struct file_write *write, gint64 step_id)
 {
     gsize len;

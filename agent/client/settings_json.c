@@ -13,7 +13,7 @@ enum { ANSWER_TIMEOUT_MAX_S = 86400 };
 
 #define OUTSIDE_POLICY "external_modification_policy"
 
-/* A member that is a number. */
+/* A numeric member. */
 struct number {
     const char *key;
     size_t offset;

@@ -2,8 +2,8 @@
  *
  * step_merge - see step_merge.h.
  *
- * Each log's list is in order; so the lists are merged by their heads. Times of
- * the protocol have one form, so they are compared as text.
+ * Each log's list is sorted, so the lists are merged by their heads. The
+ * protocol's timestamps have one format and compare as text.
  */
 #include "agent/client/step_merge.h"
 
@@ -24,14 +24,14 @@ static void add_changes(struct step_report *into,
     }
 }
 
-/* One that has changed times alone is in the history, too. */
+/* A step that changed only timestamps is part of the history too. */
 static bool has_changed(const struct step_report *report)
 {
     return report->affected > 0 || report->undoable || report->unprotected ||
            report->damaged;
 }
 
-/* What is true of the whole if it is of a part. */
+/* Flags that hold for the whole if they hold for one part. */
 static void take_marks(struct step_report *into,
                        const struct step_report *report)
 {
@@ -48,8 +48,8 @@ static void take_marks(struct step_report *into,
         into->below_unprotected = report->below_unprotected;
 }
 
-/* listed: they are of logs' lists, so each has its part, whatever it says: an
- * undo or a redo must know all logs that go along. */
+/* listed: the reports come from logs' lists, so every log gets a part, even an
+ * empty one: undo and redo must know every log that takes part. */
 static struct step_report *merge(GPtrArray *reports, bool listed)
 {
     struct step_report *merged = step_report_copy_head(
@@ -96,8 +96,8 @@ static struct step_report *head_report(const struct head *head)
                : NULL;
 }
 
-/* Whether a comes before b in the merged list. One whose time is not known
- * comes at once: what is below it must wait. */
+/* Return whether a comes before b in the merged list. A step with an unknown
+ * time comes first: the entries below it must wait. */
 static bool comes_before(const struct step_report *a,
                          const struct step_report *b, bool backwards)
 {
@@ -123,7 +123,7 @@ static struct step_report *choose(const struct head *heads, unsigned n,
     return best;
 }
 
-/* All heads that are this step. */
+/* Take all heads that belong to this step. */
 static struct step_report *take(struct head *heads, unsigned n,
                                 const struct step_report *chosen,
                                 unsigned *counts)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_merge - what several folders' undo logs say, as one.
+ * step_merge - merge the reports of several folders' undo logs into one.
  *
  * A command is a step with the same id in the log of each folder that it
- * changed. Steps of no command (their ids are below 0) are each log's own.
+ * changed. Steps without a command (negative ids) are private to each log.
  */
 #ifndef AGENT_CLIENT_STEP_MERGE_H
 #define AGENT_CLIENT_STEP_MERGE_H
@@ -12,18 +12,18 @@
 
 #include "agent/base/undo_result.h"
 
-/* Of the changes of one report. */
+/* Limit on the changes of one report. */
 enum { STEP_MERGE_MAX_CHANGES = 1000 };
 
-/* Return one report of one step's (a list that is not empty), with the parts of
- * the folders that it changed. What can be undone in one folder and not in
- * another cannot be undone. A new reference. */
+/* Merge the reports of one step (a non-empty list) into one, with the parts of
+ * the folders that it changed. A step that one folder cannot undo cannot be
+ * undone. Returns a new reference. */
 struct step_report *step_merge_reports(GPtrArray *reports);
 
-/* Return the steps of several logs (each a list of reports; NULL: none) as one
- * list, at most limit long, in the order of time: the newest first, as the
- * lists are; or, backwards, the oldest first, as those lists are. counts (may
- * be NULL) gets how many entries of each log these are. A new list. */
+/* Merge the steps of several logs (each a list of reports, or NULL) into one
+ * list of at most limit steps in the order of time: newest first like the input
+ * lists; with backwards set, oldest first like those lists. counts (may be
+ * NULL) gets the number of entries taken from each log. Returns a new list. */
 GPtrArray *step_merge_lists(GPtrArray *const *lists, unsigned n, size_t limit,
                             bool backwards, unsigned *counts);
 

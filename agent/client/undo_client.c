@@ -19,19 +19,19 @@
 enum { MAX_LOCK_FILE = 64 << 10 };
 
 struct undo_client {
-    struct ic *ic; /* NULL: a daemon has the log */
+    struct ic *ic; /* NULL: a daemon owns the log */
     struct control_link *link;
     undo_client_event event; /* or NULL */
     json_t *recovery;        /* the payload of "event.recovery", or NULL */
-    json_t *unfinished; /* that of the warning "step_unfinished", or NULL */
-    json_t *redone;     /* that of the warning "redo_finished", or NULL */
-    GMainLoop *loop;    /* runs while an answer is awaited */
-    json_t *payload;    /* the answer */
-    json_t *data;       /* of the error */
+    json_t *unfinished;      /* of the warning "step_unfinished", or NULL */
+    json_t *redone;          /* of the warning "redo_finished", or NULL */
+    GMainLoop *loop;         /* runs while a request waits for its answer */
+    json_t *payload;         /* the answer */
+    json_t *data;            /* of the error */
     GError *error;
 };
 
-static void keep(json_t **kept, json_t *payload)
+static void replace_payload(json_t **kept, json_t *payload)
 {
     json_decref(*kept);
     *kept = json_incref(payload);
@@ -44,20 +44,21 @@ static void on_event(struct control_link *link, const char *type,
     const char *code = json_string_value(json_object_get(payload, "code"));
 
     if (strcmp(type, "event.recovery") == 0)
-        keep(&client->recovery, payload);
+        replace_payload(&client->recovery, payload);
     else if (strcmp(type, "event.warning") != 0)
         code = NULL;
     if (g_strcmp0(code, "step_unfinished") == 0)
-        keep(&client->unfinished, payload);
+        replace_payload(&client->unfinished, payload);
     else if (g_strcmp0(code, "redo_finished") == 0)
-        keep(&client->redone, payload);
+        replace_payload(&client->redone, payload);
     if (client->event)
         client->event(type, payload);
 }
 
 static const struct control_link_callbacks callbacks = { .event = on_event };
 
-/* Where the log's owner listens. A new string, or NULL and error. */
+/* Return the path of the owner's control socket as a new string, or NULL and
+ * error. */
 static char *find_owner(const char *undo_dir, GError **error)
 {
     g_autofree char *path = g_build_filename(undo_dir, "lock", NULL);
@@ -72,15 +73,15 @@ static char *find_owner(const char *undo_dir, GError **error)
     if (!socket)
         g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                     "the undo log %s is in use by process %d, which has no "
-                    "control socket (a file server has one with "
-                    "--interceptor-socket); wait for its end",
+                    "control socket; wait until it ends (a file server offers "
+                    "a socket with --interceptor-socket)",
                     undo_dir,
                     (int)json_integer_value(json_object_get(note, "pid")));
     json_decref(note);
     return socket;
 }
 
-/* Is it this member of the status? */
+/* Return whether this member of the status has this value. */
 static bool is_integer(json_t *status, const char *key, uintmax_t value)
 {
     json_t *member = json_object_get(status, key);
@@ -88,7 +89,7 @@ static bool is_integer(json_t *status, const char *key, uintmax_t value)
     return member && json_integer_value(member) == (json_int_t)value;
 }
 
-/* By its own path, or where its owner has mounted it. */
+/* Match the folder by its path, or by where the owner has mounted it. */
 static bool is_share(const char *path, json_t *status)
 {
     struct stat st;
@@ -98,8 +99,9 @@ static bool is_share(const char *path, json_t *status)
             is_integer(status, "mount_dev", st.st_dev));
 }
 
-/* A log's owner knows which folder it is of, whatever was named. In another
- * mount namespace than ours its path may lead us elsewhere. */
+/* The owner of a log knows which folder the log belongs to, regardless of the
+ * path the user gave. In another mount namespace the owner's path may name
+ * another folder here. */
 static gboolean check_owner(struct undo_client *client, const char *dir,
                             const char *undo_dir, GError **error)
 {
@@ -109,12 +111,13 @@ static gboolean check_owner(struct undo_client *client, const char *dir,
     bool other = json_object_get(status, "share_ino") && !is_share(dir, status);
 
     if (other)
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "the undo log %s is of another folder than %s: process %d, "
-                    "which has it, serves %s; name that one with -C",
-                    undo_dir, dir,
-                    (int)json_integer_value(json_object_get(status, "pid")),
-                    share && is_share(share, status) ? share : "another");
+        g_set_error(
+            error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+            "the undo log %s belongs to another folder than %s: process %d, "
+            "which uses it, serves %s; name that folder with -C",
+            undo_dir, dir,
+            (int)json_integer_value(json_object_get(status, "pid")),
+            share && is_share(share, status) ? share : "another");
     json_decref(status);
     return status && !other;
 }
@@ -151,26 +154,27 @@ static gboolean check_log(const char *dir, const char *undo_dir, GError **error)
     if (why == 0 && S_ISDIR(st.st_mode))
         return TRUE;
     if (why == 0) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "%s is no folder, as an undo log is (--undo-dir of a file "
-                    "server too, whose control socket is found by it)",
-                    undo_dir);
+        g_set_error(
+            error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+            "%s: not an undo log directory; give --undo-dir the directory that "
+            "the file server uses (the control socket is found through it)",
+            undo_dir);
         return FALSE;
     }
     if (why != 0 && why != ENOENT && why != ENOTDIR) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                    "cannot look at the undo log %s of %s: %s%s", undo_dir, dir,
-                    g_strerror(why),
-                    why == EACCES ? "; if it is another user's (root's, say), "
-                                    "undo as that user"
-                                  : "");
+        g_set_error(
+            error, STEPBACK_ERROR, ERROR_IO_ERROR,
+            "cannot open the undo log %s of %s: %s%s", undo_dir, dir,
+            g_strerror(why),
+            why == EACCES
+                ? "; if another user (such as root) owns it, undo as that user"
+                : "");
         return FALSE;
     }
     g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                "there is no undo log for %s (%s does not exist): nothing "
-                "was run here yet with 'stepback run', or the folder had "
-                "another name then; name the folder with -C, the log with "
-                "--undo-dir",
+                "no undo log for %s (%s does not exist): 'stepback run' has "
+                "not run here yet, or the folder was renamed; name the folder "
+                "with -C, the log with --undo-dir",
                 dir, undo_dir);
     return FALSE;
 }
@@ -266,7 +270,7 @@ json_t *undo_client_recovered(struct undo_client *client)
     ic_step_info_free(info);
     if (!taken_back)
         return NULL;
-    /* The event comes before any answer. */
+    /* The event precedes every answer. */
     json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
     return client->recovery ? json_incref(client->recovery) : NULL;
 }
@@ -275,7 +279,7 @@ json_t *undo_client_redone(struct undo_client *client)
 {
     json_t *report;
 
-    if (!client->ic) /* then it was its owner's business */
+    if (!client->ic) /* only the owner reports it */
         return NULL;
     json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
     report = client->redone ? json_copy(client->redone) : NULL;
@@ -288,7 +292,7 @@ json_t *undo_client_redone(struct undo_client *client)
 
 json_t *undo_client_unfinished(struct undo_client *client)
 {
-    /* The event comes before any answer. */
+    /* The event precedes every answer. */
     if (!client->unfinished)
         json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
     return json_incref(client->unfinished);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_base - the methods that the protocol itself has; see mcp_server.h.
+ * mcp_base - the protocol's own methods; see mcp_server.h.
  *
  * "initialize" belongs to the earlier era, "server/discover" to the later one;
- * both tell the same.
+ * both return the same information.
  */
 #include "agent/mcp/mcp_connection.h"
 #include "agent/mcp/mcp_subscriptions.h"
@@ -32,7 +32,7 @@ static json_t *describe(const struct mcp_call *call, enum mcp_version version)
     return result;
 }
 
-/* What a client calls itself, for the log. */
+/* Log the client's name. */
 static void note_client(json_t *info, enum mcp_version version)
 {
     const char *name = json_string_value(json_object_get(info, "name"));
@@ -56,8 +56,8 @@ static void handle_initialize(struct mcp_call *call)
                       "object 'capabilities'");
         return;
     }
-    /* A version that is not known, or of the later era: the latest of this
-     * one is offered. */
+    /* For an unknown version, or one of the later era, offer the latest version
+     * of this era. */
     if (!mcp_version_parse(name, &version) || version >= MCP_MODERN)
         version = MCP_LATEST_LEGACY;
     note_client(json_object_get(params, "clientInfo"), version);
@@ -125,10 +125,10 @@ static void handle_subscribe(struct mcp_call *call)
     if (mcp_subscriptions_add(subscriptions_of(call), uri))
         mcp_call_finish(call, json_object());
     else
-        mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "'uri' is too long, or there are %d subscriptions "
-                      "already",
-                      MCP_SUBSCRIPTIONS_MAX);
+        mcp_call_fail(
+            call, MCP_RPC_INVALID_PARAMS, NULL,
+            "'uri' is too long, or the client already has %d subscriptions",
+            MCP_SUBSCRIPTIONS_MAX);
 }
 
 static void handle_unsubscribe(struct mcp_call *call)

@@ -2,15 +2,16 @@
  *
  * mcp_call - see mcp_call.h.
  *
- * A call is attached (it has a connection, and its answer goes there), parked
- * (it has a token in place of it), or cancelled (it has neither). An outcome
- * that comes while it is parked is kept.
+ * A call is attached (it has a connection, which receives its answer), parked
+ * (it has a token instead), or cancelled (it has neither). The outcome of a
+ * parked call is kept for the repeated request.
  */
 #include "agent/mcp/mcp_call.h"
 
 #include "agent/mcp/mcp_registry.h"
 
-/* How long a parked call waits for its repetition: a person thinks first. */
+/* How long a parked call waits for the repeated request: a person may have to
+ * decide first. */
 enum { PARKED_MS = 10 * 60 * 1000 };
 
 struct mcp_call {
@@ -28,13 +29,13 @@ struct mcp_call {
     mcp_call_cancelled on_cancelled;
     void *cancelled_opaque;
 
-    json_t *questions, *answers; /* NULL: nothing is asked */
+    json_t *questions, *answers; /* NULL: no question is open */
     mcp_call_answered answered;
     void *answered_opaque;
 
-    char *token; /* while it is parked */
+    char *token; /* while parked */
     guint timer;
-    json_t *outcome; /* {"result"} or {"error"}, while it is parked */
+    json_t *outcome; /* {"result"} or {"error"}, while parked */
 };
 
 /* ---- life ---------------------------------------------------------------- */
@@ -109,7 +110,7 @@ static void call_free(struct mcp_call *call)
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* What each result of the later version has. */
+/* Add the members that every result of the later era has. */
 static void complete(struct mcp_call *call, json_t *result)
 {
     json_t *meta = json_object_get(result, "_meta");
@@ -139,7 +140,7 @@ static void end(struct mcp_call *call, json_t *outcome)
     if (call->questions && call->connection && !call->token)
         mcp_call_withdraw(call);
     if (call->token && !call->cancelled) {
-        call->outcome = outcome; /* the timer of the parked call runs */
+        call->outcome = outcome; /* the parked call's timer runs on */
         return;
     }
     if (call->connection && !call->cancelled)
@@ -200,7 +201,7 @@ void mcp_call_cancel(struct mcp_call *call)
         call->on_cancelled(call, call->cancelled_opaque);
 }
 
-/* ---- on the way ---------------------------------------------------------- */
+/* ---- progress and log messages ------------------------------------------- */
 
 bool mcp_call_wants_progress(const struct mcp_call *call)
 {
@@ -259,7 +260,7 @@ static gboolean on_parked_too_long(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Those of the questions that have no answer yet: a new object. */
+/* Return the unanswered questions: a new object. */
 static json_t *open_questions(struct mcp_call *call)
 {
     json_t *open = json_object(), *question;
@@ -273,7 +274,8 @@ static json_t *open_questions(struct mcp_call *call)
     return open;
 }
 
-/* Answer the request at hand with the questions, and wait for the next one. */
+/* Answer the current request with the questions, and park the call until it is
+ * repeated. */
 static bool park(struct mcp_call *call)
 {
     json_t *result;
@@ -325,7 +327,7 @@ bool mcp_call_ask(struct mcp_call *call, json_t *requests,
     call->answered = answered;
     call->answered_opaque = opaque;
     if (call->token)
-        return true; /* the next repetition is answered with it */
+        return true; /* the repeated request gets the outcome */
     asked = call->version >= MCP_MODERN ? park(call) : ask_connection(call);
     if (!asked)
         mcp_call_withdraw(call);
@@ -368,8 +370,9 @@ bool mcp_call_is_parked(const struct mcp_call *call)
     return call->token != NULL;
 }
 
-/* A request's own members, without what changes in its repetition. */
-static json_t *essence(json_t *params)
+/* Return the request's own members, without those that change when it is
+ * repeated. */
+static json_t *copy_own_members(json_t *params)
 {
     json_t *copy = json_copy(params);
 
@@ -382,7 +385,8 @@ static json_t *essence(json_t *params)
 bool mcp_call_is_repeated(const struct mcp_call *call,
                           const struct mcp_call_config *config)
 {
-    json_t *a = essence(call->params), *b = essence(config->params);
+    json_t *a = copy_own_members(call->params),
+           *b = copy_own_members(config->params);
     bool same = g_strcmp0(call->method, config->method) == 0 &&
                 call->version == config->version && json_equal(a, b);
 
@@ -419,7 +423,7 @@ void mcp_call_repeat(struct mcp_call *call,
         return;
     }
     if (!call->questions)
-        return; /* withdrawn: it goes on, and ends by itself */
+        return; /* withdrawn: the call continues and finishes by itself */
     take_answers(call, json_object_get(config->params, "inputResponses"));
     if (json_object_size(call->answers) < json_object_size(call->questions)) {
         if (!park(call))

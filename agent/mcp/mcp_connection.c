@@ -2,9 +2,9 @@
  *
  * mcp_connection - see mcp_connection.h.
  *
- * A batch (2025-03-26 alone has them) is answered by one array, once all its
- * requests are. Each of its calls is noted with the batch; one that is
- * cancelled leaves it without an answer.
+ * A batch (only in 2025-03-26) is answered with one array once all its requests
+ * are answered. Each of its calls refers to the batch; a cancelled call leaves
+ * it without an answer.
  */
 #include "agent/mcp/mcp_connection.h"
 
@@ -17,7 +17,7 @@
 
 struct batch {
     json_t *answers;
-    unsigned pending; /* calls without an answer, and one while it is read */
+    unsigned pending; /* unanswered calls, plus one while the batch is parsed */
 };
 
 /* A call in flight. */
@@ -34,13 +34,13 @@ struct mcp_connection {
 
     GHashTable *calls; /* id key -> struct entry */
     struct mcp_questions *questions;
-    struct batch *batch; /* the one that is read, or NULL */
+    struct batch *batch; /* the batch being parsed, or NULL */
     struct mcp_subscriptions *subscriptions;
-    bool ended;     /* the client sends no more */
-    bool finishing; /* and has all answers, but for what is queued */
-    guint linger;   /* timer: it is not waited for any longer */
+    bool ended;     /* the client has closed its input */
+    bool finishing; /* and has all answers except those queued */
+    guint linger;   /* timer: how long to wait for running requests */
 
-    /* Of the earlier era. */
+    /* Only in the earlier era. */
     bool initialized;
     enum mcp_version version;
     json_t *capabilities;
@@ -113,7 +113,7 @@ static void add_call(struct mcp_connection *connection, struct mcp_call *call)
                          entry);
 }
 
-/* Its streams would go on for ever. */
+/* Streams never end by themselves, so they do not delay the end. */
 static void finish_if_done(struct mcp_connection *connection)
 {
     if (!connection->ended || connection->finishing ||
@@ -174,7 +174,7 @@ static void withdraw(const char *id, void *opaque)
 {
     notify(opaque, "notifications/cancelled",
            json_pack("{s:s, s:s}", "requestId", id, "reason",
-                     "it was decided elsewhere"));
+                     "decided elsewhere"));
 }
 
 static void unask(struct mcp_connection *connection, struct mcp_call *call)
@@ -194,7 +194,7 @@ static const struct mcp_transport transport = {
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* False: it was refused. */
+/* Return false if the request was refused. */
 static bool read_meta(struct mcp_connection *connection,
                       struct mcp_call_config *config)
 {
@@ -224,13 +224,14 @@ static void repeat(struct mcp_connection *connection,
     struct mcp_call *call = mcp_registry_find_parked(connection->registry,
                                                      json_string_value(state));
 
-    /* Also of another request: who has only seen a token gains nothing. */
+    /* Compare the whole request, so that knowing another request's token gains
+     * nothing. */
     if (call && mcp_call_is_repeated(call, config))
         mcp_call_repeat(call, config);
     else
-        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
-               "'requestState' is none that was given for this request, or it "
-               "has expired");
+        refuse(
+            connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
+            "'requestState' was not issued for this request, or has expired");
 }
 
 static void start_call(struct mcp_connection *connection,
@@ -243,7 +244,7 @@ static void start_call(struct mcp_connection *connection,
 
     if (!method)
         refuse(connection, config->id, MCP_RPC_METHOD_NOT_FOUND, NULL,
-               "there is no such method");
+               "unknown method");
     else if (state)
         repeat(connection, config, state);
     else
@@ -271,10 +272,10 @@ static void on_request(struct mcp_connection *connection,
              "request %s", rpc->method);
     if (g_hash_table_contains(connection->calls, key))
         refuse(connection, rpc->id, MCP_RPC_INVALID_REQUEST, NULL,
-               "a request with this 'id' waits for its answer already");
+               "a request with this 'id' is still waiting for its answer");
     else if (g_hash_table_size(connection->calls) >= MCP_CONNECTION_MAX_CALLS)
         refuse(connection, rpc->id, MCP_RPC_INTERNAL_ERROR, NULL,
-               "too many requests wait already");
+               "too many requests are waiting");
     else if (!modern || read_meta(connection, &config))
         start_call(connection, &config, modern);
 }
@@ -329,8 +330,8 @@ static void on_batch(struct mcp_connection *connection, json_t *messages)
     if (json_array_size(messages) == 0 || !connection->initialized ||
         connection->version != MCP_2025_03_26) {
         refuse(connection, NULL, MCP_RPC_INVALID_REQUEST, NULL,
-               "a message must be an object; batches that are not empty are "
-               "known to version 2025-03-26 alone");
+               "a message must be an object; only version 2025-03-26 has "
+               "batches, and they must not be empty");
         return;
     }
     batch = g_new0(struct batch, 1);
@@ -345,8 +346,8 @@ static void on_batch(struct mcp_connection *connection, json_t *messages)
     batch_release(connection, batch);
 }
 
-/* id: the line's, as far as it could be told. Whoever waits for it, the client
- * or who has asked it something, must wait no longer. */
+/* id: the line's id if it could be parsed. A waiting client, or a call that has
+ * asked the client, must get an error now. */
 static void on_not_taken(struct mcp_connection *connection, int code,
                          json_t *id, const char *text)
 {
@@ -381,10 +382,10 @@ static gboolean on_lingered(gpointer data)
     struct mcp_connection *connection = data;
 
     connection->linger = 0;
-    log_warn(LOG_MCP,
-             "a client has sent no more for %u s; what is left of its "
-             "requests is cancelled",
-             connection->registry->linger_s);
+    log_warn(
+        LOG_MCP,
+        "a client closed its input %u s ago; cancelling its remaining requests",
+        connection->registry->linger_s);
     connection->closed(connection, connection->opaque);
     return G_SOURCE_REMOVE;
 }
@@ -394,7 +395,8 @@ static void on_ended(struct jsonl_channel *channel, void *opaque)
     struct mcp_connection *connection = opaque;
 
     connection->ended = true;
-    /* Not one of whole seconds, which GLib may let end a quarter too early. */
+    /* GLib groups timers of whole seconds and may fire them up to a quarter
+     * second early. */
     connection->linger = g_timeout_add(connection->registry->linger_s * 1000,
                                        on_lingered, connection);
     mcp_questions_end(connection->questions);
@@ -438,7 +440,8 @@ static void cancel_calls(struct mcp_connection *connection)
     GHashTableIter iter;
     gpointer value;
 
-    /* Each cancellation takes one out of the table, and may take others. */
+    /* Each cancellation removes one entry from the table, and may remove
+     * others. */
     for (;;) {
         g_hash_table_iter_init(&iter, connection->calls);
         if (!g_hash_table_iter_next(&iter, NULL, &value))

@@ -10,29 +10,31 @@
 #include "common/json_bytes.h"
 #include "common/log.h"
 
-/* Of the time that a decision has; the rest is for the frontend's part. */
+/* The client's share (1/N) of a decision's time; the rest is for the
+ * frontend. */
 enum { GRACE_SHARE = 2 };
 
-/* One decision that the running call has led to. */
+/* One decision that the running call has triggered. */
 struct asking {
     struct mcp_elicit *elicit;
     char *safeguard_id, *key;
-    json_t *request;    /* what the client is asked; NULL: it was */
-    gint64 counts_from; /* monotonic, us */
+    json_t *request;    /* the question to the client; NULL: already sent */
+    gint64 counts_from; /* from then on the client's answer counts; monotonic,
+                           us */
     bool allow;
-    enum mcp_denial denial; /* if not */
-    guint timer;            /* it has answered, and its word counts then */
+    enum mcp_denial denial; /* the reason if the answer is no */
+    guint timer;            /* delivers the client's answer once it counts */
 };
 
-/* Several folders may each want a decision of the same command. The client is
- * asked one after the other, as a person answers them. */
+/* Several folders may each need a decision for the same command. The client
+ * gets one question after the other, since a person answers them. */
 struct mcp_elicit {
     struct mcp_state *service;
     unsigned grace_ms, last_key;
 
-    guint64 serial;       /* of the call whose they are */
+    guint64 serial;       /* of the call that the decisions belong to */
     GPtrArray *all;       /* of struct asking */
-    struct asking *asked; /* the one that the client has before it, or NULL */
+    struct asking *asked; /* the question that the client has now, or NULL */
 };
 
 static void ask_next(struct mcp_elicit *elicit);
@@ -59,7 +61,7 @@ static struct asking *find(const struct mcp_elicit *elicit, const char *id)
     return NULL;
 }
 
-/* The call that all this is about, if it still runs. */
+/* Return the call that the decisions belong to, if it still runs. */
 static struct mcp_call *running(const struct mcp_elicit *elicit)
 {
     struct mcp_call *call = mcp_queue_running(elicit->service->queue);
@@ -83,7 +85,7 @@ static gboolean decide(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* What the user says: 1 allow, 0 deny, -1 nothing. */
+/* Return the user's answer: 1 allow, 0 deny, -1 none. */
 static int read_answer(json_t *answer)
 {
     const char *action = json_string_value(json_object_get(answer, "action"));
@@ -122,8 +124,8 @@ static void on_answered(struct mcp_call *call, json_t *answers, void *opaque)
     ask_next(elicit);
 }
 
-/* The guest gives files their names: none of them may begin a line, or turn one
- * round, in what a person is asked. */
+/* The guest chooses file names: escape them, so that no name can start a new
+ * line or reverse the text of the question. */
 static void append_shown(GString *text, const char *bytes)
 {
     g_autofree char *valid = g_utf8_make_valid(bytes, -1);
@@ -161,13 +163,15 @@ static json_t *question(json_t *payload, const char *key)
     g_autoptr(GString) text = g_string_new(NULL);
     json_t *params;
 
-    append_shown(text,
-                 message ? message : "A command is about to destroy much.");
+    append_shown(text, message ? message
+                               : "A command is about to destroy many files or "
+                                 "large amounts of data.");
     if (folder)
         g_string_append_printf(text, "\nThe folder: %s", folder);
     append_paths(text, json_object_get(payload, "sample_paths"));
-    g_string_append(text, "\nMay it go on? If not, it is stopped and what it "
-                          "did is taken back.");
+    g_string_append(
+        text,
+        "\nMay it continue? If not, it is stopped and its changes are undone.");
     params = json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s, s:[s, s]}}, s:[s]}}",
                        "message", text->str, "requestedSchema", "type",
                        "object", "properties", "decision", "type", "string",
@@ -201,7 +205,7 @@ static void ask_next(struct mcp_elicit *elicit)
     }
 }
 
-/* What is left is about a call that is over. */
+/* The remaining questions belong to a call that is over. */
 static void begin_with(struct mcp_elicit *elicit, const struct mcp_call *call)
 {
     elicit->asked = NULL;
@@ -210,7 +214,8 @@ static void begin_with(struct mcp_elicit *elicit, const struct mcp_call *call)
     g_ptr_array_set_size(elicit->all, 0);
 }
 
-/* An answer that comes late must not be taken for another question's. */
+/* Use a new key each time: a late answer must not count for another
+ * question. */
 static char *make_key(struct mcp_elicit *elicit)
 {
     return ++elicit->last_key == 1

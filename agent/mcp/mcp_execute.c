@@ -2,9 +2,9 @@
  *
  * mcp_execute - the tool execute_command; see mcp_state.h.
  *
- * While the command runs the client is told how long it has, with its last line
- * of output: at most four times a second, at least once a second, so that a
- * client whose patience is renewed by progress does not give up.
+ * While the command runs the client receives progress: the elapsed time and the
+ * last line of output, at most four times and at least once per second, so that
+ * a client whose timeout is reset by progress does not give up.
  */
 #include "agent/mcp/mcp_output.h"
 #include "agent/mcp/mcp_state.h"
@@ -19,7 +19,7 @@ struct run {
     gint64 started, told;         /* monotonic, us */
     guint64 bytes;
     guint timer;
-    char line[LINE_MAX_BYTES + 1]; /* the last one that was not empty */
+    char line[LINE_MAX_BYTES + 1]; /* the last line that was not empty */
 };
 
 /* ---- progress ------------------------------------------------------------ */
@@ -39,7 +39,7 @@ static void note_line(struct run *run, const char *data, size_t len)
     run->line[len - from] = '\0';
 }
 
-/* The first command of "stepback mcp" may have to wait for the machine. */
+/* The first command of "stepback mcp" may wait for the machine. */
 static bool is_starting(const struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
@@ -60,7 +60,7 @@ static char *describe_progress(const struct mcp_job *job)
                            run->bytes, *line ? "; " : "", line);
 }
 
-static void tell_progress(struct mcp_job *job)
+static void send_progress(struct mcp_job *job)
 {
     struct run *run = job->data;
     gint64 now = g_get_monotonic_time();
@@ -75,7 +75,7 @@ static void tell_progress(struct mcp_job *job)
 
 static gboolean on_tick(gpointer data)
 {
-    tell_progress(data);
+    send_progress(data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -89,10 +89,10 @@ static void on_output(const struct command_output *output, void *opaque)
     note_line(run, output->data, output->len);
     if (mcp_call_wants_progress(job->call) &&
         g_get_monotonic_time() - run->told >= PROGRESS_MS * 1000)
-        tell_progress(job);
+        send_progress(job);
 }
 
-/* ---- the end ------------------------------------------------------------- */
+/* ---- result -------------------------------------------------------------- */
 
 static void set_output(json_t *result, const struct mcp_output *output,
                        const char *key, const char *dropped_key)
@@ -151,7 +151,7 @@ static void on_done(const struct answer *answer, const GError *error,
     mcp_queue_end(job);
 }
 
-/* ---- the beginning ------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------- */
 
 static void start(struct mcp_job *job)
 {

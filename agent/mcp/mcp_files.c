@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_files - the tools for files; see mcp_state.h.
+ * mcp_files - the file tools; see mcp_state.h.
  *
- * Reading looks at the folder itself. Writing is asked of the daemon, as a step
- * of its own (control-protocol.md, write_file).
+ * Reading accesses the folder directly. Writing goes through the daemon, as a
+ * step of its own (control-protocol.md, write_file).
  */
 #include "agent/mcp/mcp_state.h"
 
@@ -27,8 +27,8 @@ static json_int_t get_int(json_t *arguments, const char *key, json_int_t other)
     return value ? json_integer_value(value) : other;
 }
 
-/* How much of the data is text, when more of the file follows: a character at
- * the end may be cut. 0: it is no text. */
+/* Return how much of the data is text, if more of the file follows: the last
+ * character may be cut. 0: not text. */
 static size_t text_length(const char *data, size_t len, bool more)
 {
     for (size_t cut = 0; cut <= (more ? 3u : 0u) && cut < len; cut++) {
@@ -38,7 +38,7 @@ static size_t text_length(const char *data, size_t len, bool more)
     return 0;
 }
 
-/* What fs_view_read() gave as the tool's answer. */
+/* Convert the result of fs_view_read() to the tool's result. */
 static json_t *describe_read(json_t *view, const char *path)
 {
     json_int_t offset = json_integer_value(json_object_get(view, "offset"));
@@ -70,7 +70,7 @@ static json_t *describe_read(json_t *view, const char *path)
     return result;
 }
 
-/* What a tool's arguments mean: how view looks at that, or NULL and the call is
+/* Resolve a tool's arguments and call view on the result; NULL: the call was
  * refused. */
 static json_t *look(struct mcp_call *call, json_t *arguments,
                     json_t *(*view)(int fd, const char *path, json_t *arguments,
@@ -128,7 +128,7 @@ void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
 /* ---- writing ------------------------------------------------------------- */
 
 struct write {
-    json_int_t size, replacements; /* 0 replacements: a file was written */
+    json_int_t size, replacements; /* 0 replacements: write_file */
     char path[];                   /* relative to the folder */
 };
 
@@ -155,8 +155,8 @@ static json_t *describe_write(const struct mcp_job *job,
     return result;
 }
 
-/* Writing follows no symlink, since the guest could turn it meanwhile. But
- * where it leads now can be told. */
+/* Writing follows no symlink, because the guest could redirect it in the
+ * meantime. The error names the current target. */
 static bool refuse_link(struct mcp_job *job, const char *path,
                         const GError *error)
 {
@@ -171,11 +171,10 @@ static bool refuse_link(struct mcp_job *job, const char *path,
                    g_utf8_validate(target, -1, NULL);
 
     if (is_link)
-        mcp_tools_refuse(
-            job->call, NULL,
-            "%s has a symbolic link or .. in it, and those are not "
-            "followed to write; it leads to %s: give that path",
-            path, target);
+        mcp_tools_refuse(job->call, NULL,
+                         "%s contains a symbolic link or .., which writing "
+                         "does not follow; it leads to %s: give that path",
+                         path, target);
     return is_link;
 }
 
@@ -192,8 +191,8 @@ static void on_written(const struct answer *answer, const GError *error,
     mcp_queue_end(job);
 }
 
-/* The path without "." and doubled slashes, which the daemon refuses: a new
- * string. A folder's, with a slash at its end, stays wrong. */
+/* Normalise the path: the daemon refuses "." and doubled slashes. Returns a new
+ * string. A path with a slash at its end stays invalid. */
 static char *plain_path(const char *path)
 {
     GString *plain = g_string_new(*path == '/' ? "/" : "");
@@ -282,7 +281,7 @@ static unsigned count_of(const char *text, size_t len, const char *old)
     return count;
 }
 
-/* text with old replaced wherever it is: a new string. */
+/* Replace every occurrence of old in text. Returns a new string. */
 static GString *replace(const char *text, size_t len, const char *old,
                         const char *new)
 {
@@ -299,7 +298,7 @@ static GString *replace(const char *text, size_t len, const char *old,
     return result;
 }
 
-/* The whole file: a new buffer, or NULL and error. */
+/* Read the whole file into a new buffer, or return NULL and error. */
 static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
 {
     struct mcp_state *service = mcp_state_of(job->call);
@@ -330,20 +329,21 @@ static bool check_count(struct mcp_job *job, unsigned count)
 
     if (count == 0)
         mcp_tools_refuse(job->call, NULL,
-                         "'old_text' is not in %s; read the file and give it "
-                         "to the letter, white space too",
+                         "'old_text' is not in %s; read the file and copy the "
+                         "text exactly, including white space",
                          path);
     else if (count > 1 && !all)
         mcp_tools_refuse(job->call, NULL,
-                         "'old_text' is %u times in %s; give more of what is "
-                         "around it, or \"replace_all\": true",
+                         "'old_text' occurs %u times in %s; add more of the "
+                         "surrounding text, or \"replace_all\": true",
                          count, path);
     else
         return true;
     return false;
 }
 
-/* A megabyte in place of each of a million letters is no text any more. */
+/* Check the size before the replacement: a million occurrences times a megabyte
+ * exceeds any limit. */
 static bool check_size(struct mcp_job *job, size_t len, unsigned count)
 {
     json_t *old = json_object_get(job->arguments, "old_text");
@@ -354,9 +354,9 @@ static bool check_size(struct mcp_job *job, size_t len, unsigned count)
     if (kept + added <= MCP_HOST_WRITE_MAX)
         return true;
     mcp_tools_refuse(job->call, NULL,
-                     "the file would be %" G_GUINT64_FORMAT " bytes long, and "
-                     "a call writes at most %d; edit it with a command, such "
-                     "as sed -i",
+                     "the file would be %" G_GUINT64_FORMAT
+                     " bytes long, and the limit of a call is %d; edit it with "
+                     "a command, such as sed -i",
                      kept + added, MCP_HOST_WRITE_MAX);
     return false;
 }
@@ -390,9 +390,9 @@ static void start_edit(struct mcp_job *job)
     write = new_write(job, g_string_free_to_bytes(g_steal_pointer(&text)),
                       &place);
     write->command = g_strdup_printf("edit_file %s", write->path);
-    /* Until the daemon writes, the session may have been started and have taken
-     * back what was read, or have found another folder; and other processes may
-     * write at any time. */
+    /* Before the daemon writes, a session start may roll back the content just
+     * read or find another folder under the path, and other processes may write
+     * at any time. */
     write->replaced_size = (gint64)len;
     write->replaced_sha256 = g_compute_checksum_for_data(
         G_CHECKSUM_SHA256, (const guchar *)data, len);

@@ -49,7 +49,7 @@ int mcp_folders_fd(struct mcp_state *service, unsigned index, GError **error)
     return service->host->folder_fd(service->host_opaque, folder, error);
 }
 
-/* ---- uris ---------------------------------------------------------------- */
+/* ---- URIs ---------------------------------------------------------------- */
 
 char *mcp_folders_uri(const struct mcp_folders *folders, unsigned index,
                       const char *path)
@@ -64,7 +64,8 @@ char *mcp_folders_uri(const struct mcp_folders *folders, unsigned index,
     return g_strconcat(MCP_FOLDER_URI, label, "/", escaped, NULL);
 }
 
-/* What was percent-encoded: a new string; NULL: it is empty or broken. */
+/* Decode percent-encoding: a new string, or NULL if it is empty or
+ * malformed. */
 static char *unescape(const char *text, gssize len)
 {
     g_autoptr(GBytes) bytes = g_uri_unescape_bytes(text, len, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_host - what Stepback's tools need of a session.
+ * mcp_host - the interface between Stepback's tools and a session.
  *
- * All answers come by a reply_done (reply.h), exactly once, and not before the
- * call returns. The service asks for one thing at a time, but a frontend may be
- * busy with the session meanwhile (ERROR_BUSY, ERROR_STEP_ACTIVE).
+ * All answers arrive through a reply_done (reply.h), exactly once, and never
+ * before the call returns. The service sends one request at a time, but a
+ * frontend may use the session concurrently (ERROR_BUSY, ERROR_STEP_ACTIVE).
  *
- * directory is the working folder that is meant, as in session.h.
+ * directory refers to a working folder, as in session.h.
  */
 #ifndef AGENT_MCP_MCP_HOST_H
 #define AGENT_MCP_MCP_HOST_H
@@ -21,15 +21,15 @@
 #include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
 
-enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* bytes that write_file takes */
+enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* maximum bytes of write_file */
 
 /* Output of the command (borrowed). */
 typedef void (*mcp_host_output)(const struct command_output *output,
                                 void *opaque);
 
 struct mcp_host {
-    /* Run a command (taken). The answer is the step's report, with an error,
-     * too, if there was a step. */
+    /* Run a command (taken). The answer is the step's report; with an error
+     * too, if a step was opened. */
     void (*execute)(void *host, struct command *command, mcp_host_output output,
                     reply_done done, void *opaque);
     /* Stop the command that execute started; its answer follows. */
@@ -46,11 +46,13 @@ struct mcp_host {
     void (*restore)(void *host, struct folder_ref directory,
                     const struct undo_extent *extent, const GPtrArray *paths,
                     reply_done done, void *opaque);
-    /* Why its last start failed, or NULL. All borrowed, as in session.h. */
+    /* Get the status. Returns why the last start failed, or NULL. All borrowed,
+     * as in session.h. */
     const char *(*get_status)(void *host, struct session_status *ret_status);
-    /* The folder, borrowed until the next of these calls; -1 and error. */
+    /* Return the folder's fd, borrowed until the next of these calls; -1 and
+     * error on failure. */
     int (*folder_fd)(void *host, struct folder_ref directory, GError **error);
-    /* What the client's user says of a safeguard. */
+    /* Pass on the client user's decision about a safeguard. */
     void (*decide)(void *host, const char *safeguard_id, bool allow);
 };
 

@@ -29,11 +29,11 @@ int mcp_meta_read(struct mcp_call_config *config, const char **ret_problem,
 
     config->capabilities = json_object_get(meta, MCP_META_CAPABILITIES);
     if (!name) {
-        *ret_problem = "begin with 'initialize'; or, without it, '_meta' must "
-                       "have the protocol's version as '" MCP_META_VERSION "'";
+        *ret_problem = "start with 'initialize'; without it, '_meta' must have "
+                       "the protocol version as '" MCP_META_VERSION "'";
     } else if (!mcp_version_parse(name, &config->version) ||
                config->version < MCP_MODERN) {
-        *ret_problem = "this version is not spoken here without 'initialize'";
+        *ret_problem = "this version is not supported without 'initialize'";
         *ret_data = version_data(name);
         return MCP_RPC_UNSUPPORTED_VERSION;
     } else if (!json_is_object(config->capabilities)) {
@@ -41,7 +41,7 @@ int mcp_meta_read(struct mcp_call_config *config, const char **ret_problem,
                        "'";
     } else if (!read_log_level(json_object_get(meta, MCP_META_LOG_LEVEL),
                                &config->log_level)) {
-        *ret_problem = "'" MCP_META_LOG_LEVEL "' is no log level";
+        *ret_problem = "'" MCP_META_LOG_LEVEL "' is not a log level";
     } else {
         return 0;
     }

@@ -2,8 +2,9 @@
  *
  * mcp_news - see mcp_news.h.
  *
- * What has changed is a set of "INDEX/PATH": the folder's index, and a path in
- * it. So is what a client has subscribed to, whichever way it names the folder.
+ * Changes are a set of "INDEX/PATH": the folder's index and a path in it.
+ * Subscriptions are converted to the same form, however the client's URI refers
+ * to the folder.
  */
 #include "agent/mcp/mcp_news.h"
 
@@ -15,13 +16,13 @@
 
 struct news {
     struct mcp_folders *folders;
-    GHashTable *keys; /* that have changed */
-    bool all;         /* any may have */
-    bool lists;       /* files have come or gone, or may have */
-    GHashTable *told; /* uris */
+    GHashTable *keys; /* the changed ones */
+    bool all;         /* any resource may have changed */
+    bool lists;       /* files may have been added or removed */
+    GHashTable *told; /* URIs */
 };
 
-/* A client may write "d//f", "./d/f" or "d/": components alone count. */
+/* A client may write "d//f", "./d/f" or "d/": compare path components only. */
 static char *make_key(unsigned index, const char *path)
 {
     GString *key = g_string_new(NULL);
@@ -39,7 +40,7 @@ static char *make_key(unsigned index, const char *path)
     return g_string_free(key, FALSE);
 }
 
-/* A change below a folder is news for whoever watches that. */
+/* A change beneath a folder also concerns a subscription to the folder. */
 static bool is_news(const struct news *news, const char *key)
 {
     GHashTableIter iter;
@@ -70,7 +71,7 @@ static void collect(const char *uri, void *opaque)
         g_hash_table_add(news->told, g_strdup(uri));
 }
 
-/* ---- what a report says -------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------- */
 
 static void add_path(struct news *news, const char *label, const char *path)
 {
@@ -79,7 +80,7 @@ static void add_path(struct news *news, const char *label, const char *path)
     if (mcp_folders_find(news->folders, label, &index))
         g_hash_table_add(news->keys, make_key(index, path));
     else
-        news->all = true; /* of which folder is that? */
+        news->all = true; /* the folder is unknown */
 }
 
 static void read_report(struct news *news, const struct step_report *report)
@@ -100,14 +101,14 @@ static void read_report(struct news *news, const struct step_report *report)
 
 static void read_barrier(struct news *news, const struct undo_barrier *barrier)
 {
-    news->lists = true; /* it does not say */
+    news->lists = true; /* the report does not say */
     news->all = news->all || barrier->more > 0;
     for (guint i = 0; i < barrier->paths->len; i++)
         add_path(news, barrier->directory,
                  g_ptr_array_index(barrier->paths, i));
 }
 
-/* ---- telling ------------------------------------------------------------- */
+/* ---- notifications ------------------------------------------------------- */
 
 static GHashTable *new_set(void)
 {
@@ -121,7 +122,7 @@ static void news_clear(struct news *news)
     g_hash_table_unref(news->told);
 }
 
-static void tell(struct mcp_state *service, struct news *news)
+static void notify(struct mcp_state *service, struct news *news)
 {
     GHashTableIter iter;
     gpointer uri;
@@ -149,7 +150,7 @@ void mcp_news_of_report(struct mcp_state *service,
     struct news news = news_new(service);
 
     read_report(&news, report);
-    tell(service, &news);
+    notify(service, &news);
     news_clear(&news);
 }
 
@@ -170,7 +171,7 @@ void mcp_news_of_engine(struct mcp_state *service, json_t *payload)
         read_report(&news, report);
         step_report_unref(report);
     }
-    tell(service, &news);
+    notify(service, &news);
     news_clear(&news);
 }
 
@@ -184,7 +185,7 @@ void mcp_news_of_all(struct mcp_state *service)
     struct news news = news_new(service);
 
     news.all = news.lists = true;
-    tell(service, &news);
+    notify(service, &news);
     news_clear(&news);
     mcp_news_of_history(service);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_news - telling MCP clients which resources have changed.
+ * mcp_news - notify MCP clients of changed resources.
  *
  * Threads: all on the main thread.
  */
@@ -13,18 +13,19 @@
 
 struct mcp_state;
 
-/* A report tells which files are other than before. */
+/* Notify of the files that a report lists as changed. */
 void mcp_news_of_report(struct mcp_state *service,
                         const struct step_report *report);
 
-/* So does the payload of an engine's event: a report, or an edit by another
- * process. */
+/* The same for the payload of an engine's event: a report, or an outside
+ * edit. */
 void mcp_news_of_engine(struct mcp_state *service, json_t *payload);
 
-/* The history is another. */
+/* The history has changed. */
 void mcp_news_of_history(struct mcp_state *service);
 
-/* Anything may be other than before, as with other working folders. */
+/* Any resource may have changed, for example because the working folders
+ * did. */
 void mcp_news_of_all(struct mcp_state *service);
 
 #endif

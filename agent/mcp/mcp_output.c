@@ -49,7 +49,7 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* How many bytes at the end are a character that was cut. */
+/* Return how many bytes at the end belong to an incomplete character. */
 static size_t cut_at_end(const char *data, size_t len)
 {
     size_t n = 0;
@@ -105,8 +105,8 @@ char *mcp_output_text(const struct mcp_output *output, uint64_t *ret_dropped)
     if (head_len > 0)
         g_string_append_len(text, output->head, (gssize)head_len);
     if (*ret_dropped > 0)
-        g_string_append_printf(
-            text, "\n[... %" PRIu64 " bytes are left out ...]\n", *ret_dropped);
+        g_string_append_printf(text, "\n[... %" PRIu64 " bytes omitted ...]\n",
+                               *ret_dropped);
     g_string_append_len(text, tail + skip, (gssize)(tail_len - skip));
     return g_utf8_make_valid(text->str, (gssize)text->len);
 }

@@ -93,7 +93,7 @@ void mcp_questions_end(struct mcp_questions *questions)
     GHashTableIter iter;
     gpointer value;
 
-    /* An answer may withdraw others. */
+    /* An answer may withdraw other questions. */
     for (;;) {
         g_autofree char *id = NULL;
         struct question *question;

@@ -23,7 +23,8 @@ static gboolean start_next(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* From the main loop: jobs that end at once must not pile up on the stack. */
+/* From the main loop, so that jobs that end at once do not nest on the
+ * stack. */
 static void wake(struct mcp_queue *queue)
 {
     if (!queue->source && !queue->running && !g_queue_is_empty(&queue->waiting))
@@ -59,8 +60,8 @@ void mcp_queue_add(struct mcp_queue *queue, struct mcp_call *call,
 
     if (queue->waiting.length >= MCP_QUEUE_MAX) {
         mcp_call_fail(call, MCP_RPC_INTERNAL_ERROR, NULL,
-                      "%d calls wait already; try again when some of them have "
-                      "been answered",
+                      "%d calls are already waiting; try again when some of "
+                      "them have been answered",
                       MCP_QUEUE_MAX);
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_registry - what all clients of an MCP server share: its methods, and
- * calls that wait to be repeated.
+ * mcp_registry - state shared by all clients of an MCP server: the methods, and
+ * parked calls.
  *
  * The token of a parked call is random, so that no other client can guess it.
  */
@@ -16,18 +16,19 @@
 
 struct mcp_call;
 
-/* In which era a method is there. */
+/* The eras in which a method exists. */
 enum mcp_eras { MCP_LEGACY = 1, MCP_STATELESS = 2, MCP_BOTH = 3 };
 
 struct mcp_method {
-    const char *name; /* NULL ends a table */
+    const char *name; /* NULL: end of the table */
     enum mcp_eras eras;
     void (*handle)(struct mcp_call *call);
 };
 
 struct mcp_service {
     const char *name, *title, *version, *description, *instructions;
-    /* The capabilities of the service: a new object, without "logging". */
+    /* Return the capabilities of the service: a new object, without
+     * "logging". */
     json_t *(*capabilities)(enum mcp_version version);
     const struct mcp_method *methods;
 };
@@ -39,7 +40,8 @@ struct mcp_registry {
     void *opaque;
     const struct mcp_method *base; /* the protocol's own methods */
     GHashTable *parked;            /* token -> struct mcp_call, not owned */
-    unsigned linger_s; /* for which a client that sends no more is answered */
+    unsigned linger_s; /* time to answer the requests of a client that closed
+                          its input */
 };
 
 void mcp_registry_init(struct mcp_registry *registry,
@@ -47,22 +49,22 @@ void mcp_registry_init(struct mcp_registry *registry,
                        const struct mcp_method *base, void *opaque);
 void mcp_registry_clear(struct mcp_registry *registry);
 
-/* Name and version; a new object. */
+/* Return name and version; a new object. */
 json_t *mcp_registry_describe(const struct mcp_registry *registry,
                               enum mcp_version version);
 
-/* NULL: there is none in that era. */
+/* Return NULL if the method does not exist in that era. */
 const struct mcp_method *
 mcp_registry_find_method(const struct mcp_registry *registry, const char *name,
                          bool modern);
 
-/* Methods that tell the era of a client. */
+/* Methods that identify a client's era. */
 bool mcp_registry_is_modern_only(const struct mcp_registry *registry,
                                  const char *method);
 bool mcp_registry_is_opening(const char *method);
 
-/* Keep a call until it is repeated: its token, a new string; NULL: there are
- * too many. */
+/* Park a call until it is repeated. Return its token, a new string; NULL: too
+ * many. */
 char *mcp_registry_park(struct mcp_registry *registry, struct mcp_call *call);
 void mcp_registry_unpark(struct mcp_registry *registry, const char *token);
 /* token may be NULL. */

@@ -19,7 +19,7 @@
 enum {
     PAGE = 100,
     HISTORY_STEPS = 100,
-    COMPLETIONS = 100, /* the protocol's bound */
+    COMPLETIONS = 100, /* the protocol's limit */
     COMPLETION_NAMES = 10000,
     READ_MAX = 1 << 20,
     TEMPLATES_TTL_MS = 3600 * 1000,
@@ -27,9 +27,9 @@ enum {
 
 /* ---- cursors ------------------------------------------------------------- */
 
-/* After which path of which folder a page begins; in base64 a cursor is
- * "after:PATH" of the first folder, "in:LABEL/PATH" of another, where PATH may
- * be empty: the beginning. */
+/* The folder and path after which a page begins. In base64, a cursor is
+ * "after:PATH" for the first folder and "in:LABEL/PATH" for another one; an
+ * empty PATH means the beginning. */
 struct place {
     unsigned index;
     char *after;
@@ -52,7 +52,8 @@ static bool parse_cursor(const struct mcp_folders *folders, const char *plain,
     return true;
 }
 
-/* False: it is none of ours, or of a folder that is not there any more. */
+/* Return false for a malformed cursor, or one of a folder that no longer
+ * exists. */
 static bool read_cursor(struct mcp_call *call,
                         const struct mcp_folders *folders,
                         struct place *ret_place)
@@ -118,7 +119,8 @@ static json_t *describe_history(enum mcp_version version)
     return history;
 }
 
-/* Add up to max files of a folder: how many. *ret_next: as mcp_walk(). */
+/* Add up to max files of a folder. Return how many; *ret_next: as
+ * mcp_walk(). */
 static unsigned list_folder(struct mcp_state *service,
                             const struct mcp_folders *folders,
                             const struct place *place, unsigned max,
@@ -137,8 +139,8 @@ static unsigned list_folder(struct mcp_state *service,
     return files->len;
 }
 
-/* One page, over as many folders as it takes. The next one's cursor is
- * returned, NULL: that was all. */
+/* Build one page, across folders if necessary. Return the next page's cursor,
+ * or NULL after the last. */
 static json_t *list_page(struct mcp_state *service,
                          const struct mcp_folders *folders, struct place place,
                          json_t *list)
@@ -167,7 +169,7 @@ void mcp_resources_list(struct mcp_call *call)
 
     if (!read_cursor(call, folders, &place)) {
         mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "'cursor' is none that was given");
+                      "'cursor' is not one that this server issued");
         json_decref(list);
     } else {
         if (place.index == 0 && !*place.after)
@@ -200,7 +202,7 @@ void mcp_resources_templates(struct mcp_call *call)
 
     if (json_object_get(mcp_call_params(call), "cursor")) {
         mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "'cursor' is none that was given");
+                      "'cursor' is not one that this server issued");
         return;
     }
     mcp_call_finish_cached(
@@ -211,7 +213,7 @@ void mcp_resources_templates(struct mcp_call *call)
                   describe_template(version, FOLDER_TEMPLATE, "folder_file",
                                     "File of a folder",
                                     "A file of one of several working folders, "
-                                    "which its label names.")),
+                                    "identified by its label.")),
         TEMPLATES_TTL_MS);
 }
 
@@ -314,7 +316,7 @@ static void read_uri(struct mcp_call *call, const char *uri)
         mcp_queue_add(mcp_state_of(call)->queue, call, NULL, start_history,
                       NULL);
     else
-        not_found(call, uri, "no such URI");
+        not_found(call, uri, "unknown URI");
     mcp_folders_free(folders);
 }
 
@@ -339,7 +341,8 @@ static json_t *completion(json_t *values, json_int_t total)
                      "hasMore", total > COMPLETIONS);
 }
 
-/* Names in the folder of what was typed that begin as it ends. */
+/* List the names in the typed path's folder that start with its last
+ * component. */
 static json_t *complete_path(struct mcp_state *service, unsigned index,
                              const char *typed)
 {
@@ -383,7 +386,8 @@ static json_t *complete_label(const struct mcp_folders *folders,
     return completion(values, (json_int_t)json_array_size(values));
 }
 
-/* What is known of the other arguments: the folder of a path. NULL: none. */
+/* Use the other arguments: the folder of a path. Return NULL if there are
+ * none. */
 static json_t *complete_in_folder(struct mcp_state *service,
                                   const struct mcp_folders *folders,
                                   json_t *params, const char *typed)
@@ -399,7 +403,7 @@ static json_t *complete_in_folder(struct mcp_state *service,
     return complete_path(service, index, typed);
 }
 
-/* NULL: nothing of ours is to be completed. */
+/* Return NULL for a reference that this server does not complete. */
 static json_t *complete(struct mcp_state *service,
                         const struct mcp_folders *folders, json_t *params)
 {
@@ -433,8 +437,9 @@ void mcp_resources_complete(struct mcp_call *call)
     if (found)
         mcp_call_finish(call, json_pack("{s:o}", "completion", found));
     else
-        mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "only the arguments 'path' of the resource template "
-                      "'" TEMPLATE "', and 'label' and 'path' of "
-                      "'" FOLDER_TEMPLATE "', can be completed");
+        mcp_call_fail(
+            call, MCP_RPC_INVALID_PARAMS, NULL,
+            "only the arguments 'path' of the resource template '" TEMPLATE
+            "', and 'label' and 'path' of '" FOLDER_TEMPLATE
+            "', can be completed");
 }

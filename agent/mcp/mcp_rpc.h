@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_rpc - JSON-RPC 2.0 messages, as the Model Context Protocol uses them.
+ * mcp_rpc - JSON-RPC 2.0 messages as used by the Model Context Protocol.
  *
- * Ids are strings or integers, never null, and bounded in length; params is an
- * object. Everything else is an invalid request, which gets an error and does
- * nothing. Strings hold no NUL: what parses the lines refuses it. An error
- * whose request cannot be told has no id at all, because the protocol knows no
- * null id.
+ * Ids are strings or integers, never null, and limited in length; params is an
+ * object. Everything else is an invalid request, which gets an error and has no
+ * effect. Strings contain no NUL: the line parser refuses it. An error for a
+ * request whose id is unknown has no id member, because the protocol does not
+ * allow a null id.
  */
 #ifndef AGENT_MCP_MCP_RPC_H
 #define AGENT_MCP_MCP_RPC_H
@@ -31,7 +31,7 @@ enum mcp_rpc_kind {
     MCP_RPC_REQUEST,      /* id, method, params (may be NULL) */
     MCP_RPC_NOTIFICATION, /* method, params (may be NULL) */
     MCP_RPC_RESPONSE,     /* id, and result or error */
-    MCP_RPC_INVALID,      /* problem; id if it could be told, else NULL */
+    MCP_RPC_INVALID,      /* problem; id if it could be parsed, else NULL */
 };
 
 /* All borrowed from the parsed message. */
@@ -44,16 +44,17 @@ struct mcp_rpc {
     const char *problem; /* a sentence; static */
 };
 
-/* Whether it (borrowed, or NULL) may be one. */
+/* Return whether a value (borrowed, or NULL) is a valid id. */
 bool mcp_rpc_is_id(json_t *id);
 
-/* What a message (borrowed; an object or anything else) is. */
+/* Classify a message (borrowed; any JSON value). */
 void mcp_rpc_parse(json_t *message, struct mcp_rpc *ret);
 
-/* A text that is the same for equal ids only ("1" is not 1). A new string. */
+/* Return a text that is equal only for equal ids ("1" is not 1). A new
+ * string. */
 char *mcp_rpc_id_key(json_t *id);
 
-/* Messages; new references. id is borrowed; NULL: there is none. The others
+/* Build messages; new references. id is borrowed; NULL: no id. The other values
  * are taken; data and params may be NULL. */
 json_t *mcp_rpc_result(json_t *id, json_t *result);
 json_t *mcp_rpc_error(json_t *id, int code, const char *text, json_t *data);

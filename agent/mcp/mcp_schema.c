@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { SHOWN = 60 }; /* of a wrong value */
+enum { SHOWN = 60 }; /* characters of a wrong value in messages */
 
 static char *check(json_t *schema, json_t *value, const char *name);
 
@@ -29,7 +29,7 @@ static bool has_type(json_t *value, const char *type)
     return strcmp(type, "null") == 0 && json_is_null(value);
 }
 
-/* A value as it would be written, cut. A new string. */
+/* Return a value as JSON, truncated. A new string. */
 static char *show(json_t *value)
 {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -44,7 +44,7 @@ static char *show(json_t *value)
     return shown;
 }
 
-/* What a schema asks for, in words. A new string. */
+/* Describe a schema's requirement in words. A new string. */
 static char *describe(json_t *schema)
 {
     const char *type = json_string_value(json_object_get(schema, "type"));
@@ -103,7 +103,8 @@ static char *check_string(json_t *schema, json_t *value, const char *name)
     return NULL;
 }
 
-/* The names that a tool takes, for whoever has guessed. A new string. */
+/* List the tool's argument names, for a message about an unknown one. A new
+ * string. */
 static char *list_names(json_t *properties)
 {
     GString *names = g_string_new(NULL);
@@ -133,8 +134,8 @@ static char *check_member(json_t *schema, const char *key, json_t *value,
     if (json_is_false(others)) {
         g_autofree char *names = list_names(properties);
 
-        return g_strdup_printf("there is no argument '%.100s'; known are: %s",
-                               path, names);
+        return g_strdup_printf("unknown argument '%.100s'; allowed: %s", path,
+                               names);
     }
     return NULL;
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_schema - whether the arguments of a tool are what its schema says.
+ * mcp_schema - validate the arguments of a tool against its schema.
  *
- * Of JSON Schema it knows what the schemas of our tools use: type, properties,
+ * Supports the part of JSON Schema that our tools use: type, properties,
  * required, additionalProperties, items, enum, minimum, maximum, minLength,
- * maxLength. What is wrong is told in a sentence for a language model, which
- * names the argument and what it must be.
+ * maxLength. A problem is described in a sentence for a language model that
+ * names the argument and the requirement.
  */
 #ifndef AGENT_MCP_MCP_SCHEMA_H
 #define AGENT_MCP_MCP_SCHEMA_H
 
 #include <jansson.h>
 
-/* NULL: all is well; else a new string. Both are borrowed. */
+/* Return NULL if the arguments are valid, or a new string with the problem.
+ * Both arguments are borrowed. */
 char *mcp_schema_check(json_t *schema, json_t *arguments);
 
 #endif

@@ -51,7 +51,7 @@ bool mcp_server_add(struct mcp_server *server, int in_fd, int out_fd,
     struct client *client;
 
     if (server->clients->len >= MCP_SERVER_MAX_CLIENTS) {
-        log_warn(LOG_MCP, "a client is sent away: there are %d already",
+        log_warn(LOG_MCP, "client refused: %d clients are already connected",
                  MCP_SERVER_MAX_CLIENTS);
         if (out_fd != in_fd)
             fd_close(&out_fd);
@@ -78,7 +78,7 @@ unsigned mcp_server_clients(const struct mcp_server *server)
     return server->clients->len;
 }
 
-/* ---- news ---------------------------------------------------------------- */
+/* ---- notifications ------------------------------------------------------- */
 
 static struct mcp_connection *connection_at(const struct mcp_server *server,
                                             guint i)

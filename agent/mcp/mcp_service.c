@@ -14,7 +14,7 @@
 #include "common/errors.h"
 #include "shim/wire.h"
 
-/* Made of mcp_tools.json. */
+/* Generated from mcp_tools.json. */
 static const char tools_text[] =
 #include "agent/mcp/mcp_tools_text.h"
     ;
@@ -68,10 +68,10 @@ static const struct mcp_service stepback = {
     .description = "A sandbox with exact undo for a working folder",
     .instructions =
         "Commands run in a Linux virtual machine that sees the user's working "
-        "folder as " WIRE_DEFAULT_CWD ". Each command and each file that is "
-        "written is a step; a result's step_id is the handle to take it back, "
-        "with all newer steps, by the tool 'undo'. Paths of files are relative "
-        "to the working folder.",
+        "folder as " WIRE_DEFAULT_CWD
+        ". Each command and each file write is a step. The tool 'undo' undoes "
+        "a step, with all newer steps, by the step_id of its result. File "
+        "paths are relative to the working folder.",
     .capabilities = capabilities,
     .methods = methods,
 };
@@ -115,7 +115,7 @@ struct mcp_server *mcp_service_server(struct mcp_state *service)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* Steps were taken back or brought again. */
+/* Steps were undone or redone. */
 static void steps_moved(struct mcp_state *service,
                         const struct session_event *event)
 {

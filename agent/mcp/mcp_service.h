@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_service - Stepback as an MCP server: its tools and resources over a
- * session.
+ * mcp_service - Stepback's MCP service: tools and resources over a session.
  *
  * Threads: all on the main thread.
  */
@@ -12,14 +11,15 @@
 
 #include "agent/mcp/mcp_state.h"
 
-/* host is borrowed for its life. grace_ms: how long a frontend has to decide on
- * a safeguard, before the word of an MCP client counts; 0: there is none. */
+/* host is borrowed for the service's life. grace_ms: how long a frontend may
+ * decide on a safeguard before the answer of an MCP client counts; 0: no
+ * frontend. */
 struct mcp_state *mcp_service_new(const struct mcp_host *host, void *opaque,
                                   unsigned grace_ms);
 
-/* Leave the clients; their calls are cancelled. */
+/* Disconnect the clients; their calls are cancelled. */
 void mcp_service_close(struct mcp_state *service);
-/* Commands that ran must have ended. NULL is allowed. */
+/* Running commands must have ended. NULL is allowed. */
 void mcp_service_free(struct mcp_state *service);
 
 struct mcp_server *mcp_service_server(struct mcp_state *service);
@@ -28,7 +28,7 @@ struct mcp_server *mcp_service_server(struct mcp_state *service);
 void mcp_service_take_event(struct mcp_state *service,
                             const struct session_event *event);
 
-/* A session runs that did not, or none runs any more. */
+/* A session has started or ended. */
 void mcp_service_take_folders(struct mcp_state *service);
 
 #endif

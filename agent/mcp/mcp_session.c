@@ -2,12 +2,13 @@
  *
  * mcp_session - see mcp_session.h.
  *
- * The service asks for one thing at a time, so at most one operation waits for
- * a start of the session ("waiting"), or is under way.
+ * The service sends one request at a time, so at most one operation waits for a
+ * session start ("waiting") or is in progress.
  *
- * Which of the session's commands is ours: none else can run while ours does,
- * and one that is refused because another runs is answered without an event.
- * So the first event.step_started after a command was accepted is about ours.
+ * How to recognise our command among the session's: no other command can run
+ * while ours does, and a command refused because another one runs is answered
+ * without an event. So the first event.step_started after our command was
+ * accepted belongs to ours.
  */
 #include "agent/mcp/mcp_session.h"
 
@@ -21,13 +22,13 @@
 #include "common/fd.h"
 #include "common/log.h"
 
-/* How long a frontend has before an MCP client's word about a safeguard
+/* How long a frontend may decide on a safeguard before an MCP client's answer
  * counts. */
 enum { GRACE_MS = 10000 };
 
 G_STATIC_ASSERT((int)MCP_HOST_WRITE_MAX == (int)SESSION_WRITE_MAX);
 
-/* Something that is asked of the session. */
+/* A request to the session. */
 struct operation {
     struct mcp_session *host;
     void (*run)(struct operation *operation);
@@ -35,7 +36,7 @@ struct operation {
 
     struct command *command;
     struct folder_ref directory;
-    char *folder; /* its name */
+    char *folder; /* its label */
     struct file_write *write;
     GPtrArray *paths; /* to restore, of char * */
     unsigned count;
@@ -48,14 +49,14 @@ struct mcp_session {
 
     mcp_session_make_config make; /* NULL: a frontend starts the session */
     const void *make_opaque;
-    int folder_fd; /* what is read while it does not run, or -1 */
+    int folder_fd; /* used for reads while the session does not run, or -1 */
     bool starting;
     struct operation *waiting;
     char *start_error; /* of the last start, or NULL */
 
-    bool executing; /* our command was accepted and is not answered */
-    gint64 step_id; /* of it; 0: not known yet */
-    struct step_report *report; /* of it, or NULL */
+    bool executing; /* our command was accepted and is not yet answered */
+    gint64 step_id; /* of our command; 0: unknown yet */
+    struct step_report *report; /* of our command, or NULL */
     mcp_host_output output;
     void *output_opaque;
 };
@@ -95,7 +96,7 @@ static void on_answered(const struct answer *answer, const GError *error,
     operation_free(operation);
 }
 
-/* ---- starting a session of our own --------------------------------------- */
+/* ---- starting an own session --------------------------------------------- */
 
 static void start(struct mcp_session *host);
 
@@ -107,7 +108,7 @@ static void start_over(struct mcp_session *host, const GError *error)
     g_clear_pointer(&host->start_error, g_free);
     if (error && error_code_of(error) != ERROR_CANCELLED) {
         host->start_error = g_strdup(error->message);
-        log_warn(LOG_MCP, "the session does not run: %s", error->message);
+        log_warn(LOG_MCP, "the session is not running: %s", error->message);
     }
     if (!operation)
         return;
@@ -193,7 +194,8 @@ static void run_execute(struct operation *operation)
     struct session_status status;
 
     session_get_status(host->session, &status);
-    /* Else it is about to be refused, and a cancellation not about it. */
+    /* Otherwise the command is about to be refused, and a cancel must not hit
+     * another party's command. */
     host->executing = status.running_step == 0;
     host->step_id = 0;
     session_execute(host->session, g_steal_pointer(&operation->command),
@@ -231,8 +233,8 @@ static void host_cancel(void *opaque)
 
 /* ---- the folder ---------------------------------------------------------- */
 
-/* While our session does not run, this is the folder that its next start would
- * find: another one may have been made under the name. */
+/* While our session does not run, open the folder that its next start would
+ * use: the path may lead to another folder by now. */
 static int open_folder(struct mcp_session *host, GError **error)
 {
     struct session_config *config = host->make(host->make_opaque, error);
@@ -248,7 +250,7 @@ static int open_folder(struct mcp_session *host, GError **error)
     return host->folder_fd;
 }
 
-/* And while it runs, it is the one that the guest has. */
+/* While it runs, return the folder that the guest has mounted. */
 static int host_folder_fd(void *opaque, struct folder_ref directory,
                           GError **error)
 {
@@ -259,7 +261,7 @@ static int host_folder_fd(void *opaque, struct folder_ref directory,
                : session_folder_fd(host->session, directory, error);
 }
 
-/* ---- the rest of the host ------------------------------------------------ */
+/* ---- other host operations ----------------------------------------------- */
 
 static void run_write(struct operation *operation)
 {
@@ -350,7 +352,7 @@ static void on_decided(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     if (error)
-        log_info(LOG_SAFEGUARD, "the word of an MCP client comes too late: %s",
+        log_info(LOG_SAFEGUARD, "the MCP client's answer came too late: %s",
                  error->message);
 }
 
@@ -405,7 +407,7 @@ static void on_folders(void *opaque)
 {
     struct mcp_session *host = opaque;
 
-    /* A session of our own has the one folder, whether it runs or not. */
+    /* An own session has the same single folder whether it runs or not. */
     if (!host->make)
         mcp_service_take_folders(host->service);
 }

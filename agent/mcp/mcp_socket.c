@@ -28,7 +28,7 @@ static void listen_on(struct mcp_socket *socket)
     socket->source = g_unix_fd_add(socket->fd, G_IO_IN, on_client, socket);
 }
 
-static gboolean go_on(gpointer data)
+static gboolean resume_accepting(gpointer data)
 {
     listen_on(data);
     return G_SOURCE_REMOVE;
@@ -44,9 +44,9 @@ static gboolean on_client(int fd, GIOCondition condition, gpointer data)
     if (client >= 0 || errno == EAGAIN || errno == EINTR ||
         errno == ECONNABORTED)
         return G_SOURCE_CONTINUE;
-    /* No descriptors are left: it would be tried at once, again and again. */
-    log_warn(LOG_MCP, "cannot take a client: %s", g_strerror(errno));
-    socket->source = g_timeout_add(RETRY_MS, go_on, socket);
+    /* No fds are left: an immediate retry would loop. */
+    log_warn(LOG_MCP, "cannot accept a client: %s", g_strerror(errno));
+    socket->source = g_timeout_add(RETRY_MS, resume_accepting, socket);
     return G_SOURCE_REMOVE;
 }
 

@@ -11,11 +11,11 @@
 
 struct mcp_socket;
 
-/* Listen at path (mode 0600). server is borrowed. NULL and error: as
- * unix_socket_listen(). */
+/* Listen at path (mode 0600). server is borrowed. On failure return NULL with
+ * the errors of unix_socket_listen(). */
 struct mcp_socket *mcp_socket_new(struct mcp_server *server, const char *path,
                                   GError **error);
-/* Remove the socket; clients stay. NULL is allowed. */
+/* Remove the socket; connected clients stay. NULL is allowed. */
 void mcp_socket_free(struct mcp_socket *socket);
 
 #endif

@@ -17,27 +17,26 @@ static const struct {
     int code;
     const char *text;
 } advice[] = {
-    { ERROR_NO_SESSION, "get_session_status tells more" },
-    { ERROR_NOTHING_TO_UNDO,
-      "get_undo_history lists the steps that there are" },
+    { ERROR_NO_SESSION, "get_session_status has details" },
+    { ERROR_NOTHING_TO_UNDO, "get_undo_history lists the existing steps" },
     { ERROR_UNDO_BARRIER,
       "another program has changed these files since: ask the user, and only "
       "if they agree call undo again with \"force\": true" },
-    { ERROR_STEP_UNPROTECTED,
-      "it changed more than was kept, so it cannot be taken back" },
+    { ERROR_STEP_UNPROTECTED, "the undo log could not keep all of its changes, "
+                              "so it cannot be undone" },
     { ERROR_STEP_ACTIVE, "try again when it has ended" },
     { ERROR_BUSY, "try again when it has ended" },
     { ERROR_PATH_OUTSIDE_ROOT,
       "give a path below the working folder, relative to it" },
     { ERROR_NOT_FOUND, "list_directory shows what is there" },
-    { ERROR_READ_ONLY_DIRECTORY, "the user has shared this folder to be read" },
+    { ERROR_READ_ONLY_DIRECTORY, "the user has shared this folder read-only" },
 };
 
-/* By enum mcp_denial. */
+/* Indexed by enum mcp_denial. */
 static const char *const denials[] = {
-    "the user has denied it; ask before you try something like it again",
+    "the user has denied it; ask before you try a similar operation again",
     "the user has not answered; ask before you try it again",
-    ("it needs the user's leave, and this client cannot ask for it "
+    ("it needs the user's permission, and this client cannot ask for it "
      "(elicitation); tell the user what you want to do, and why"),
 };
 
@@ -85,7 +84,7 @@ json_t *mcp_state_report(const struct step_report *report)
 {
     json_t *copy = report ? report_to_json(report) : json_object();
 
-    /* The same as in "changes". */
+    /* "changes" has the same information. */
     json_object_del(copy, "affected_paths");
     json_object_del(copy, "dropped_output_events");
     if (!json_object_get(copy, "changes"))
@@ -98,7 +97,7 @@ json_t *mcp_state_report(const struct step_report *report)
     return copy;
 }
 
-/* The rest of path below folder, or NULL. */
+/* Return the rest of path beneath folder, or NULL. */
 static const char *rest_below(const char *path, const char *folder)
 {
     const char *rest = path + strlen(folder);
@@ -130,7 +129,7 @@ struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments)
             place.directory = (struct folder_ref){ .given = i > 0, .index = i };
         }
     }
-    /* Nothing runs yet; then there is one folder, or nothing to be read. */
+    /* Before the session runs there is one folder, or no readable file. */
     if (!config && rest_below(path, WIRE_DEFAULT_CWD))
         place.path = rest_below(path, WIRE_DEFAULT_CWD);
     return place;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_state - what the tools and resources of the MCP server share.
+ * mcp_state - state shared by the tools and resources of the MCP server.
  *
  * Threads: all on the main thread.
  */
@@ -14,11 +14,11 @@
 #include "agent/mcp/mcp_server.h"
 #include "agent/mcp/mcp_tools.h"
 
-/* Why the last decision of a safeguard was no. */
+/* Why the last safeguard decision was no. */
 enum mcp_denial {
     MCP_DENIED_BY_USER,
     MCP_DENIED_UNANSWERED,
-    MCP_DENIED_UNASKED, /* the client cannot ask the user */
+    MCP_DENIED_UNASKED, /* the client cannot ask its user */
 };
 
 struct mcp_state {
@@ -33,18 +33,19 @@ struct mcp_state {
 
 struct mcp_state *mcp_state_of(const struct mcp_call *call);
 
-/* The message of an error, and its remedy if there is one: a new string. */
+/* Return an error's message with its remedy, if there is one: a new string. */
 char *mcp_state_advice(const struct mcp_call *call, const GError *error);
-/* The same as the result of a tool. */
+/* Finish the call with that text as the result of a tool. */
 void mcp_state_refuse(struct mcp_call *call, const GError *error);
 
-/* A report (or NULL) without what a model does not need: a new object. */
+/* Copy a report (or NULL) without the members that a model does not need: a new
+ * object. */
 json_t *mcp_state_report(const struct step_report *report);
 
-/* The file that a tool's arguments mean. A path may be one of the guest's: then
- * it is relative to the folder that the guest has there. */
+/* The file that a tool's arguments refer to. An absolute guest path is made
+ * relative to the folder that is mounted there. */
 struct mcp_place {
-    const char *path; /* relative; within the arguments */
+    const char *path; /* relative; points into the arguments */
     struct folder_ref directory;
 };
 struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments);

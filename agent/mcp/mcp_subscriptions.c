@@ -89,7 +89,7 @@ void mcp_subscriptions_remove(struct mcp_subscriptions *subscriptions,
 
 /* ---- streams ------------------------------------------------------------- */
 
-/* Which stream a notification belongs to: a new object. */
+/* Return the metadata that ties a notification to a stream: a new object. */
 static json_t *stream_meta(const struct stream *stream)
 {
     return json_pack("{s:O}", MCP_META_SUBSCRIPTION, mcp_call_id(stream->call));
@@ -114,7 +114,8 @@ static bool wants(json_t *filter, const char *key)
     return json_is_true(json_object_get(filter, key));
 }
 
-/* What is asked for; what is not served is left out. False: too much. */
+/* Parse the filter; resources that are not served are left out. Return false if
+ * there are too many. */
 static bool read_uris(struct mcp_subscriptions *subscriptions, json_t *list,
                       GHashTable *uris, json_t *accepted)
 {
@@ -154,11 +155,11 @@ void mcp_subscriptions_listen(struct mcp_subscriptions *subscriptions,
         !read_uris(subscriptions, list, uris, accepted)) {
         json_decref(accepted);
         g_hash_table_unref(uris);
-        mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "'notifications' must be an object; its "
-                      "'resourceSubscriptions' must be strings, and all "
-                      "together not more than %d",
-                      MCP_SUBSCRIPTIONS_MAX);
+        mcp_call_fail(
+            call, MCP_RPC_INVALID_PARAMS, NULL,
+            "'notifications' must be an object; its 'resourceSubscriptions' "
+            "must be strings, at most %d in total",
+            MCP_SUBSCRIPTIONS_MAX);
         return;
     }
     stream = g_new0(struct stream, 1);
@@ -202,7 +203,7 @@ void mcp_subscriptions_close(struct mcp_subscriptions *subscriptions)
     }
 }
 
-/* ---- news ---------------------------------------------------------------- */
+/* ---- notifications ------------------------------------------------------- */
 
 void mcp_subscriptions_tell_updated(struct mcp_subscriptions *subscriptions,
                                     const char *uri)

@@ -22,7 +22,7 @@ struct mcp_tools *mcp_tools_new(const char *text, const struct mcp_tool *table)
     json_error_t error;
 
     tools->definitions = json_loads(text, 0, &error);
-    if (!tools->definitions) /* our own text */
+    if (!tools->definitions) /* the text is compiled in */
         g_error("tools: line %d: %s", error.line, error.text);
     tools->table = table;
     return tools;
@@ -36,7 +36,7 @@ void mcp_tools_free(struct mcp_tools *tools)
     g_free(tools);
 }
 
-/* A definition without what a version does not know. */
+/* Copy a definition without the members that a version does not have. */
 static json_t *definition_for(json_t *definition, enum mcp_version version)
 {
     json_t *copy = json_copy(definition);
@@ -55,11 +55,11 @@ void mcp_tools_list(struct mcp_tools *tools, struct mcp_call *call)
     json_t *list = json_array(), *definition;
     size_t i;
 
-    /* There is one page, so no cursor was given out. */
+    /* The list is a single page, so this server has issued no cursor. */
     if (json_object_get(mcp_call_params(call), "cursor")) {
         json_decref(list);
         mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "'cursor' is none that was given");
+                      "'cursor' is not one that this server issued");
         return;
     }
     json_array_foreach(tools->definitions, i, definition)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_undo - the tools for the history and for the session; see mcp_state.h.
+ * mcp_undo - the history and session tools; see mcp_state.h.
  */
 #include "agent/client/report_json.h"
 #include "agent/mcp/mcp_state.h"
@@ -11,7 +11,7 @@ enum { HISTORY_DEFAULT = 20 };
 
 /* ---- history ------------------------------------------------------------- */
 
-/* Reports without what a model does not need: a new array. */
+/* Copy reports without the members that a model does not need: a new array. */
 static json_t *short_reports(GPtrArray *steps)
 {
     json_t *list = json_array();
@@ -22,7 +22,7 @@ static json_t *short_reports(GPtrArray *steps)
     return list;
 }
 
-/* What was done before an error stopped it is told as well. */
+/* Include the steps that were done before an error. */
 static json_t *describe(const struct answer *answer)
 {
     const struct undo_result *undo = answer ? answer->result : NULL;
@@ -93,7 +93,7 @@ static void start_undo(struct mcp_job *job)
         .force = json_is_true(json_object_get(job->arguments, "force")),
     };
 
-    /* It was checked. */
+    /* The schema has validated it. */
     if (payload_get_paths(job->arguments, &paths, NULL))
         service->host->restore(service->host_opaque, directory, &extent, paths,
                                on_undone, job);
@@ -114,8 +114,8 @@ void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
                          "not both");
     else if (id && json_integer_value(id) == 0)
         mcp_tools_refuse(call, NULL,
-                         "undo: no step has the id 0: it is that of a command "
-                         "which was not run");
+                         "undo: 'step_id' must not be 0, which means that no "
+                         "step was begun");
     else if (json_object_get(arguments, "paths") &&
              !payload_get_paths(arguments, &paths, &error))
         mcp_tools_refuse(call, NULL, "undo: %s", error->message);

@@ -2,9 +2,9 @@
  *
  * mcp_version - the versions of the Model Context Protocol, in two eras.
  *
- * Up to 2025-11-25 a client and a server agree on a version once, by
+ * Up to 2025-11-25 client and server negotiate a version once, with
  * "initialize". From 2026-07-28 on each request carries version and
- * capabilities in its "_meta", and no request depends on an earlier one.
+ * capabilities in its "_meta" and is independent of earlier requests.
  */
 #ifndef AGENT_MCP_MCP_VERSION_H
 #define AGENT_MCP_MCP_VERSION_H
@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* In the order of time: later versions compare as greater. */
+/* In chronological order, so that later versions compare as greater. */
 enum mcp_version {
     MCP_2024_11_05,
     MCP_2025_03_26, /* annotations of tools, completions, batches */
@@ -36,10 +36,10 @@ enum mcp_version {
 const char *mcp_version_name(enum mcp_version version);
 bool mcp_version_parse(const char *name, enum mcp_version *ret_version);
 
-/* The names of all, newest first: a new array. */
+/* Return all version names, newest first: a new array. */
 json_t *mcp_version_list(void);
 
-/* How much a message matters, or -1: "debug" is 0, "emergency" 7. */
+/* Return a log level's number, or -1: "debug" is 0, "emergency" 7. */
 int mcp_log_level_parse(const char *name);
 
 #endif

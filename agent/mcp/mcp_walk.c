@@ -2,14 +2,14 @@
  *
  * mcp_walk - see mcp_walk.h.
  *
- * The order is that of the names' bytes, component by component. So where to go
- * on is found by comparing names with the components of a path, which need not
- * exist any more.
+ * The order is by the bytes of the names, component by component. A page's
+ * start is found by comparing names with the components of a path, which may no
+ * longer exist.
  *
- * The work for a page is bounded where a folder is entered: it may have any
- * number of names, and the next page would have to read them again. So the
- * folders on the way to where it goes on are not counted, or each page would
- * get no further than its first entry.
+ * The work limit of a page is checked when a folder is entered: a folder may
+ * have any number of names, and the next page would have to read them again.
+ * The folders on the way to a page's start do not count, otherwise every page
+ * would end at its first entry.
  */
 #include "agent/mcp/mcp_walk.h"
 
@@ -22,14 +22,14 @@
 
 enum {
     MAX_DEPTH = 128,
-    MAX_NAMES = 1 << 17, /* of one folder */
-    MAX_WORK = 50000,    /* of one page; then no further folder is entered */
+    MAX_NAMES = 1 << 17, /* per folder */
+    MAX_WORK = 50000,    /* per page; beyond it no further folder is entered */
 };
 
 struct walk {
     GPtrArray *found;
     unsigned max, work;
-    char *last; /* the last path that was looked at */
+    char *last; /* the last path visited */
     bool stopped;
 };
 
@@ -46,7 +46,7 @@ static gint compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a folder, sorted; fd is taken. */
+/* Return the sorted names in a folder; fd is taken. */
 static GPtrArray *read_names(int fd)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -74,7 +74,8 @@ static bool may_enter(struct walk *walk, const char *name, const char *after,
 {
     if (strcmp(name, ".git") == 0 || depth >= MAX_DEPTH)
         return false;
-    /* Something must have been passed, or the next page were the same. */
+    /* At least one entry must have been visited, or the next page would be the
+     * same. */
     walk->stopped = !after && walk->last && walk->work >= MAX_WORK;
     return !walk->stopped;
 }
@@ -94,7 +95,8 @@ static void take_file(struct walk *walk, const char *path,
     g_ptr_array_add(walk->found, entry);
 }
 
-/* after: the rest of the path for what is in this folder, NULL: all. */
+/* after: the remaining components of the start path within this folder, NULL:
+ * visit all. */
 static void visit(struct walk *walk, int fd, const char *name, const char *path,
                   const char *after, unsigned depth)
 {
@@ -138,7 +140,7 @@ static void walk_folder(struct walk *walk, int fd, const char *prefix,
                                         : g_strdup(name);
 
         if (order < 0 || (order == 0 && !slash))
-            continue; /* before it, or it itself: it was looked at */
+            continue; /* at or before the start: already visited */
         visit(walk, fd, name, path, order == 0 ? slash + 1 : NULL, depth);
         if (walk->stopped)
             break;

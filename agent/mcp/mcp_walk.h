@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_walk - the files of a folder, one page after another.
+ * mcp_walk - list the files of a folder in pages.
  *
  * Files come in a fixed order, folders by name, so that a page can begin after
- * the file that the last one ended with, whatever has come and gone meanwhile.
- * No symlink is followed. Folders named .git are passed by: what is in there
- * is no reading for anybody.
+ * the last file of the previous page, whatever was added or removed in between.
+ * Symlinks are not followed. Folders named .git are skipped, because their
+ * files are git's internal data.
  */
 #ifndef AGENT_MCP_MCP_WALK_H
 #define AGENT_MCP_MCP_WALK_H
@@ -19,9 +19,10 @@ struct mcp_walk_entry {
     struct stat st;
 };
 
-/* Up to max regular files after a path ("": from the beginning), of type struct
- * mcp_walk_entry. *ret_next: after which path to go on, a new string; NULL:
- * that was all. A page may be short, as the work for one is bounded. */
+/* Return up to max regular files after a path ("": from the beginning), of type
+ * struct mcp_walk_entry. *ret_next: the path after which to continue, a new
+ * string; NULL after the last page. A page may be shorter, because the work per
+ * page is limited. */
 GPtrArray *mcp_walk(int root_fd, const char *after, unsigned max,
                     char **ret_next);
 

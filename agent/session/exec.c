@@ -2,18 +2,18 @@
  *
  * exec - see exec.h.
  *
- * States: OPENING (step.open is asked) -> RUNNING (the shim has the command)
- * -> CLOSING (step.close is asked) -> OVER.
+ * States: OPENING (step.open is sent) -> RUNNING (the shim has the command) ->
+ * CLOSING (step.close is sent) -> OVER.
  *
- * Two timers: the command's timeout, and how long the guest may take to end a
- * command that is to be stopped. While the machine is held neither runs.
+ * Two timers: the command's timeout, and the grace period in which the guest
+ * must end a cancelled command. Both are suspended while the machine is held.
  */
 #include "agent/session/exec.h"
 
 #include "agent/session/step_span.h"
 #include "common/log.h"
 
-/* The shim kills after 2 s and has 8 more to say so. */
+/* The shim sends SIGKILL after 2 s; allow 8 s more for its report. */
 enum { STUCK_MS = 10000 };
 
 enum state { OPENING, RUNNING, CLOSING, OVER };
@@ -27,14 +27,15 @@ struct exec {
     const struct exec_callbacks *callbacks;
     void *opaque;
 
-    int exit_code; /* -1: it never ran, or nobody knows */
+    int exit_code; /* -1: the command never ran, or its status is unknown */
     int number;    /* the signal that ended it, or 0 */
-    bool settled;  /* none of its processes is left to change anything */
+    bool settled;  /* no process of the command is left that could change a file
+                    */
     gint64 started;
     guint64 dropped;
     guint timer;
-    GSourceFunc timer_func; /* NULL: none runs, nor will when it goes on */
-    gint64 timer_end, timer_left; /* us; the latter while held */
+    GSourceFunc timer_func; /* NULL: no timer is armed, even after a hold */
+    gint64 timer_end, timer_left; /* us; timer_left applies while held */
     bool held;
     int stop_reason; /* enum error_code, or 0 */
     char *refusal;   /* why the shim did not take the command, or NULL */
@@ -101,7 +102,7 @@ static void finish(struct exec *exec, struct step_report *report,
     exec->callbacks->done(exec, report, error, exec->opaque);
 }
 
-/* Without a log that keeps steps: what little there is to say. */
+/* Build a minimal report when no log records steps. */
 static struct step_report *plain_report(const struct exec *exec)
 {
     struct step_report *report = step_report_new();
@@ -115,18 +116,19 @@ static struct step_report *plain_report(const struct exec *exec)
     return report;
 }
 
-/* A refusal after that may be of the cancel: of an old shim, or out of spite.
- */
+/* A refusal that arrives after the start may concern the cancel (an old shim),
+ * or come from a hostile guest. */
 static GError *stop_error(const struct exec *exec)
 {
     if (exec->stop_reason == ERROR_TIMEOUT)
-        return g_error_new(STEPBACK_ERROR, ERROR_TIMEOUT,
-                           "the command ran longer than %u s and was stopped",
-                           exec->command->timeout_seconds);
+        return g_error_new(
+            STEPBACK_ERROR, ERROR_TIMEOUT,
+            "the command exceeded its timeout of %u s and was stopped",
+            exec->command->timeout_seconds);
     if (exec->stop_reason == ERROR_DENIED)
-        return g_error_new_literal(STEPBACK_ERROR, ERROR_DENIED,
-                                   "a safeguard has denied the step: it was "
-                                   "taken back");
+        return g_error_new_literal(
+            STEPBACK_ERROR, ERROR_DENIED,
+            "a safeguard denied the step: it was rolled back");
     if (exec->stop_reason)
         return g_error_new_literal(STEPBACK_ERROR, exec->stop_reason,
                                    "the command was cancelled");
@@ -252,7 +254,7 @@ bool exec_is_stopping(const struct exec *exec)
 static void stop_command(struct exec *exec)
 {
     if (exec->state != RUNNING)
-        return; /* run() sees it */
+        return; /* run() handles it */
     guest_channel_cancel(exec->guest, exec->step_id);
     start_timer(exec, STUCK_MS, on_stuck);
 }
@@ -271,7 +273,7 @@ void exec_deny(struct exec *exec, struct control_link *where)
         return;
     step_span_deny(exec->span, where);
     if (exec->stop_reason)
-        return; /* why it was stopped first, counts */
+        return; /* the first reason counts */
     exec->stop_reason = ERROR_DENIED;
     stop_command(exec);
 }

@@ -18,7 +18,7 @@
 #include "common/fd.h"
 #include "common/json_bytes.h"
 
-/* Names read from one folder, to be sorted: a bound on memory. */
+/* Limit on the names read from one folder for sorting; bounds memory. */
 enum { MAX_NAMES = 1 << 20 };
 
 static void fail(GError **error, const char *path, int number)
@@ -45,7 +45,7 @@ int fs_view_open(int root_fd, const char *path, int flags)
     const char *name = *path ? path : ".";
     long fd;
 
-    /* EAGAIN: somebody renames on the way, so ".." could not be trusted. */
+    /* EAGAIN: a concurrent rename made the kernel unable to verify "..". */
     for (int i = 0; i < 100; i++) {
         fd = syscall(SYS_openat2, root_fd, name, &how, sizeof(how));
         if (fd >= 0 || errno != EAGAIN)
@@ -136,7 +136,7 @@ static int compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a folder, sorted. Takes fd. */
+/* Return the sorted names in a folder. Takes fd. */
 static GPtrArray *read_names(int fd, const char *path, GError **error)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -150,7 +150,8 @@ static GPtrArray *read_names(int fd, const char *path, GError **error)
         g_ptr_array_unref(names);
         return NULL;
     }
-    /* NULL is the end of the folder or an error; errno alone tells which. */
+    /* readdir() returns NULL at the end and on error; only errno tells
+     * which. */
     while (names->len < MAX_NAMES && (errno = 0, entry = readdir(stream))) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             g_ptr_array_add(names, g_strdup(entry->d_name));
@@ -170,7 +171,7 @@ static json_t *path_object(const char *path)
 {
     json_t *object = json_object();
 
-    /* A path came as JSON text, so it is text. */
+    /* A path that came as JSON text is valid text. */
     json_object_set_new(object, "path", json_string(path));
     return object;
 }
@@ -192,7 +193,7 @@ json_t *fs_view_list(int root_fd, const char *path, unsigned limit,
         const char *name = g_ptr_array_index(names, i);
         struct stat st;
 
-        /* It may be gone by now. */
+        /* The entry may have been removed in the meantime. */
         if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             json_array_append_new(entries, describe_entry(name, &st));
     }
@@ -238,8 +239,8 @@ static json_t *read_range(int fd, const char *path, int64_t offset,
             break;
         done += (size_t)n;
     }
-    /* A control character takes six bytes in JSON; base64 never more than
-     * four for three. */
+    /* A control character takes six bytes in JSON; base64 needs at most four
+     * bytes per three. */
     if (has_many_escapes(data, done))
         json_bytes_force_base64(result);
     json_bytes_set(result, "data", data, done);
@@ -248,8 +249,8 @@ static json_t *read_range(int fd, const char *path, int64_t offset,
     return result;
 }
 
-/* Open a regular file. The type is looked at before: to open a device or a
- * FIFO, which the guest can make, may block or do something. */
+/* Open a regular file. Check the type first: opening a device or a FIFO, which
+ * the guest can create, may block or have side effects. */
 static int open_file(int root_fd, const char *path, struct stat *ret_stat,
                      GError **error)
 {

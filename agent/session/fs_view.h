@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fs_view - a look at the working folder for the frontend.
+ * fs_view - read access to a working folder for the frontend.
  *
- * Paths are relative to the folder and cannot lead out of it, by ".." or by a
- * symlink that the guest has made (openat2(2), RESOLVE_BENEATH). "" and "."
- * are the folder. Nothing is opened that could block (FIFOs, devices).
+ * Paths are relative to the folder and cannot escape from it, by ".." or by a
+ * symlink that the guest created (openat2(2), RESOLVE_BENEATH). "" and "." are
+ * the folder itself. Files that could block on open (FIFOs, devices) are never
+ * opened.
  *
  * Errors: ERROR_PATH_OUTSIDE_ROOT, ERROR_NOT_FOUND, ERROR_TOO_LARGE,
- * ERROR_INVALID_FIELD (it is not a folder, not a file), ERROR_IO_ERROR.
+ * ERROR_INVALID_FIELD (not a folder, not a file), ERROR_IO_ERROR.
  */
 #ifndef AGENT_SESSION_FS_VIEW_H
 #define AGENT_SESSION_FS_VIEW_H
@@ -17,24 +18,27 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What one fs.read returns at most. */
+/* Maximum size of one fs.read answer, in bytes. */
 #define FS_VIEW_READ_MAX (8 << 20)
 
-/* Open what is beneath the folder, by openat2(2). -errno: -EXDEV if the path
- * leads out of it. */
+/* Open a path beneath the folder with openat2(2). Return -errno on failure:
+ * -EXDEV if the path escapes from the folder. */
 int fs_view_open(int root_fd, const char *path, int flags);
 
-/* Where a path leads, or would if it were made: relative to the folder, and
- * without symlinks. A new string; NULL: out of it, or nowhere. */
+/* Resolve the symlinks of a path that may not exist yet. Return the target
+ * relative to the folder as a new string, or NULL if it escapes or cannot be
+ * resolved. */
 char *fs_view_target(int root_fd, const char *path);
 
-/* The entries of a folder, by name, at most limit: {"path","entries":[{name,
- * type,size,mode,mtime}],"truncated"}. A new reference. */
+/* List the entries of a folder by name, at most limit of them: {"path",
+ * "entries":[{name,type,size,mode,mtime}],"truncated"}. Returns a new
+ * reference. */
 json_t *fs_view_list(int root_fd, const char *path, unsigned limit,
                      GError **error);
 
-/* length bytes of a file from offset on; length < 0: up to its end. {"path",
- * "data"[,"encoding"],"offset","length","size"}. A new reference. */
+/* Read length bytes of a file from offset; length < 0: up to the end.
+ * {"path","data"[,"encoding"],"offset","length","size"}. Returns a new
+ * reference. */
 json_t *fs_view_read(int root_fd, const char *path, int64_t offset,
                      int64_t length, GError **error);
 

@@ -2,8 +2,8 @@
  *
  * name_check - see name_check.h.
  *
- * The kernel tells where a symlink leads: a path is looked up so that it cannot
- * leave the folder, and whether it would is the error.
+ * The kernel resolves the symlinks: a lookup confined to the folder fails with
+ * a distinct error if the target lies outside.
  */
 #include "agent/session/name_check.h"
 
@@ -21,8 +21,8 @@
 #include "common/json_bytes.h"
 
 enum {
-    SAMPLE = 10,      /* paths that are told */
-    MAX_WORK = 20000, /* entries of folders that are read for one report */
+    SAMPLE = 10,      /* paths listed in a warning */
+    MAX_WORK = 20000, /* directory entries read per report */
 };
 
 struct finding {
@@ -34,7 +34,7 @@ struct finding {
 struct check {
     int root_fd;
     unsigned work;
-    GHashTable *folders; /* path -> GHashTable: folded name -> how many */
+    GHashTable *folders; /* path -> GHashTable: case-folded name -> count */
     struct finding outside, collision;
 };
 
@@ -47,7 +47,7 @@ static void find(struct finding *finding, const char *path)
 }
 
 /* Takes finding->paths. */
-static void tell(struct finding *finding, json_t *list)
+static void add_warning(struct finding *finding, json_t *list)
 {
     json_t *first = json_array_get(finding->paths, 0);
     const char *name = json_string_value(first);
@@ -92,7 +92,7 @@ static bool leads_outside(int root_fd, const char *path)
 
 /* ---- names --------------------------------------------------------------- */
 
-/* As a host would that takes names for the same; NULL: it is not UTF-8. */
+/* Fold a name as a case-insensitive host would. NULL: not UTF-8. */
 static char *fold(const char *name)
 {
     g_autofree char *folded = g_utf8_validate(name, -1, NULL)
@@ -179,12 +179,12 @@ json_t *name_check(int root_fd, GPtrArray *changes, const char *label)
         .folders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                          (GDestroyNotify)g_hash_table_unref),
         .outside = { "symlink_outside",
-                     "a symlink that leads out of the working folder: on the "
-                     "host it is another file, or none",
+                     "a symlink that leads out of the working folder: the host "
+                     "resolves it to another file, or to none",
                      json_array(), 0 },
         .collision = { "case_collision",
-                       "names that differ by case alone: on other systems "
-                       "they are one file",
+                       "names that differ only in case: a case-insensitive "
+                       "system sees one file",
                        json_array(), 0 },
     };
     json_t *list = json_array();
@@ -196,7 +196,7 @@ json_t *name_check(int root_fd, GPtrArray *changes, const char *label)
             check_path(&check, change->path);
     }
     g_hash_table_unref(check.folders);
-    tell(&check.outside, list);
-    tell(&check.collision, list);
+    add_warning(&check.outside, list);
+    add_warning(&check.collision, list);
     return list;
 }

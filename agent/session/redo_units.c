@@ -9,9 +9,9 @@
 #include "agent/client/step_merge.h"
 #include "agent/session/session_core.h"
 
-/* The folders of a merged step: a bit for each, by its place in the session. */
-static unsigned folders_of(const struct session *session,
-                           const struct step_report *step)
+/* Return a bit set of the folders of a merged step, by index in the session. */
+static unsigned find_folders(const struct session *session,
+                             const struct step_report *step)
 {
     const struct session_config *config = session->config;
     unsigned set = 0;
@@ -27,8 +27,8 @@ static unsigned folders_of(const struct session *session,
     return set;
 }
 
-/* 0: the session has not taken it back. */
-static unsigned noted(const struct session *session, gint64 id)
+/* 0: not undone by this session. */
+static unsigned find_undone_folders(const struct session *session, gint64 id)
 {
     return GPOINTER_TO_UINT(g_hash_table_lookup(session->undone, &id));
 }
@@ -38,11 +38,11 @@ void redo_units_note(struct session *session, GPtrArray *steps, bool undone)
     for (guint i = 0; i < steps->len; i++) {
         const struct step_report *step = g_ptr_array_index(steps, i);
         gint64 id = step->step_id;
-        unsigned folders = folders_of(session, step);
-        unsigned set = undone ? noted(session, id) | folders
-                              : noted(session, id) & ~folders;
+        unsigned folders = find_folders(session, step);
+        unsigned set = undone ? find_undone_folders(session, id) | folders
+                              : find_undone_folders(session, id) & ~folders;
 
-        if (id <= 0) /* each log's own */
+        if (id <= 0) /* private to one log */
             continue;
         if (set)
             g_hash_table_insert(session->undone, g_memdup2(&id, sizeof(id)),
@@ -55,12 +55,13 @@ void redo_units_note(struct session *session, GPtrArray *steps, bool undone)
 static bool is_whole(const struct session *session,
                      const struct step_report *step)
 {
-    unsigned set = noted(session, step->step_id);
+    unsigned set = find_undone_folders(session, step->step_id);
 
-    return set == 0 || set == folders_of(session, step);
+    return set == 0 || set == find_folders(session, step);
 }
 
-/* Returns how many count; ret_all: with those that go along. */
+/* Return how many steps count; ret_all includes the unchanged steps that go
+ * along. */
 static unsigned count(const struct session_spread *spread, unsigned max,
                       unsigned *counts, size_t *ret_all)
 {
@@ -72,7 +73,7 @@ static unsigned count(const struct session_spread *spread, unsigned max,
     memset(counts, 0, sizeof(*counts) * spread->n);
     for (; k < units->len; k++) {
         const struct step_report *step = g_ptr_array_index(units, k);
-        unsigned set = folders_of(spread->session, step);
+        unsigned set = find_folders(spread->session, step);
         bool follows = counted > 0 && step->unchanged;
 
         if (!is_whole(spread->session, step) || (!follows && counted == max))

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * redo_units - which steps of several folders' logs are brought back together.
+ * redo_units - group the steps of several folders' logs that must be redone
+ * together.
  *
- * Each log lists what it can bring back, and a command's step has the same id
- * in all; that is a unit. But one of the folders may have changed since, and
- * then its log lists nothing any more. So the session remembers, as long as it
- * runs, in which folders a step was taken back (session->undone), and a unit
- * that lacks one of them is none. What was taken back before the session began
- * is as the logs have it.
+ * Each log lists the steps that it can redo; a command's step has the same id
+ * in every log, and these form a unit. If a folder has changed since the undo,
+ * its log lists no redoable steps. The session therefore records in which
+ * folders it undid a step (session->undone), and a unit that lacks one of them
+ * cannot be redone. For steps undone before the session began, the logs' lists
+ * count as complete.
  *
- * The main thread's, as all of the session is.
+ * Threads: all on the main thread.
  */
 #ifndef AGENT_SESSION_REDO_UNITS_H
 #define AGENT_SESSION_REDO_UNITS_H
 
 #include "agent/session/session_spread.h"
 
-/* These steps (merged reports, borrowed) were taken back, or brought back. */
+/* Record that these steps (merged reports, borrowed) were undone or redone. */
 void redo_units_note(struct session *session, GPtrArray *steps, bool undone);
 
-/* After a history of all: how many of the next units, max at most, can be
- * brought back as a whole; counts: how many steps of each folder these are.
- * What left all as it was goes along with the unit before it and does not
- * count. */
+/* Call after a history request to all logs. Return how many of the next units,
+ * at most max, can be redone as a whole; counts receives the number of steps in
+ * each folder. A unit without changes goes along with the unit before it and is
+ * not counted. */
 unsigned redo_units_count(const struct session_spread *spread, unsigned max,
                           unsigned *counts);
 
-/* How many steps can be brought back without naming a folder. */
+/* Return how many steps can be redone without naming a folder. */
 unsigned redo_units_count_all(const struct session_spread *spread);
 
-/* A folder can bring back more than these. */
+/* Return whether a folder can redo more steps than these. */
 bool redo_units_has_others(const struct session_spread *spread,
                            const unsigned *counts);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_command - see session.h: the command that runs.
+ * session_command - see session.h: run commands.
  */
 #include "agent/session/session_command.h"
 
@@ -14,7 +14,7 @@
 #include "common/errors.h"
 #include "common/log.h"
 
-/* ---- what exec tells ----------------------------------------------------- */
+/* ---- messages of exec ---------------------------------------------------- */
 
 static bool on_exec_output(const struct command *command,
                            const struct command_output *output, void *opaque)
@@ -79,12 +79,12 @@ static const struct exec_callbacks exec_callbacks = {
     .stuck = on_exec_stuck,
 };
 
-/* ---- what the guest tells ------------------------------------------------ */
+/* ---- messages of the guest ----------------------------------------------- */
 
 static void complain(struct session *session, const char *what)
 {
     guest_channel_complain(machine_guest(session->machine),
-                           "%s of a command that does not run", what);
+                           "%s for a command that is not running", what);
 }
 
 void session_on_output(const struct command_output *output, void *opaque)
@@ -123,16 +123,16 @@ static gboolean check_free(struct session *session, GError **error)
         return TRUE;
     if (session->exec)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_BUSY,
-                            "a command runs already: wait for its end, or end "
-                            "it with agent.cancel");
+                            "a command is already running; wait until it ends, "
+                            "or cancel it with agent.cancel");
     else
-        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; wait for its end",
-                    session->occupied);
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                    "%s; wait until that ends", session->occupied);
     return FALSE;
 }
 
-/* Fill in what the session knows: what a prompt is for, and where the guest has
- * the folder. */
+/* Complete the command: the agent command of a prompt, and the guest path of
+ * the working directory. */
 static gboolean complete(const struct session *session, struct command *command,
                          GError **error)
 {
@@ -141,7 +141,7 @@ static gboolean complete(const struct session *session, struct command *command,
 
     if (command->is_prompt && !config->agent_command) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the session has no agent: name one in the field "
+                            "the session has no agent; set the field "
                             "'agent_command' of session.start");
         return FALSE;
     }
@@ -163,7 +163,7 @@ static void start(struct session *session, struct command *command)
     session->last_step_id++;
     session->counters.steps++;
     log_set_step(session->last_step_id);
-    log_info(LOG_SESSION, "a command begins");
+    log_info(LOG_SESSION, "a command is starting");
     session->exec = exec_new(session->last_step_id, command, &logs,
                              machine_guest(session->machine), &exec_callbacks,
                              session);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_command - the command that runs.
+ * session_command - the running command.
  */
 #ifndef AGENT_SESSION_SESSION_COMMAND_H
 #define AGENT_SESSION_SESSION_COMMAND_H
 
 #include "agent/session/session_core.h"
 
-/* Messages of the guest about commands, for machine_callbacks; opaque is the
- * session. */
+/* Callbacks of machine_callbacks for the guest's messages about commands;
+ * opaque is the session. */
 void session_on_output(const struct command_output *output, void *opaque);
 void session_on_completed(gint64 id, const struct command_end *end,
                           void *opaque);

@@ -17,13 +17,13 @@ static const char *const state_names[] = {
 };
 
 static const char *const state_refusals[] = {
-    [SESSION_STOPPED] = "no session runs; session.start starts one",
-    [SESSION_STARTING] = "no session runs yet: it is starting; wait for the "
-                         "answer to session.start",
-    [SESSION_STOPPING] = "no session runs any more: it is being stopped; then "
+    [SESSION_STOPPED] = "no session is running; session.start starts one",
+    [SESSION_STARTING] =
+        "the session is still starting; wait for the answer to session.start",
+    [SESSION_STOPPING] = "the session is stopping; once it has stopped, "
                          "session.start starts another",
-    [SESSION_BROKEN] = "no session runs: its machine is lost; session.stop "
-                       "ends it, and session.start starts another",
+    [SESSION_BROKEN] = "the session has lost its machine; session.stop ends "
+                       "it, and session.start starts another",
 };
 
 const char *session_state_name(enum session_state state)
@@ -155,11 +155,12 @@ gboolean session_check_idle(struct session *session, GError **error)
     if (!session_check_running(session, error))
         return FALSE;
     if (session->exec)
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
-                            "a command runs; cancel it or wait for its end");
+        g_set_error_literal(
+            error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
+            "a command is running; cancel it or wait until it ends");
     else if (session->occupied)
-        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; wait for its end",
-                    session->occupied);
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                    "%s; wait until that ends", session->occupied);
     else
         return TRUE;
     return FALSE;

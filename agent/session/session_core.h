@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_core - a session, for the files of session.h alone.
+ * session_core - the session object, private to the files that implement
+ * session.h.
  */
 #ifndef AGENT_SESSION_SESSION_CORE_H
 #define AGENT_SESSION_SESSION_CORE_H
@@ -28,11 +29,12 @@ struct session {
         int fd;           /* O_PATH, or -1 */
         json_t *warnings; /* payloads of event.warning, the newest */
     } folders[SESSION_MAX_DIRECTORIES];
-    GError *start_error;   /* why the start failed, while what ran is ended */
+    GError *start_error;   /* why the start failed; kept while the started
+                              processes end */
     unsigned preparations; /* requests that the start waits for */
     struct reply starter, stopper;
 
-    /* session_reset(): stopped first, and started again with its config. */
+    /* session_reset(): stopping now, to be started again with its config */
     bool resetting;
     struct session_config *reset_config;
     struct reply resetter;
@@ -41,43 +43,45 @@ struct session {
     struct exec *exec; /* the command that runs, or NULL */
     struct reply executor;
     guint stop_timer;
-    unsigned writes;      /* of files, that are under way */
-    const char *occupied; /* what keeps others out; static, or NULL */
-    bool history_missed;  /* the frontend had no room (session_undo.c) */
-    GHashTable *undone;   /* of ids: sets of folders (redo_units.h) */
-    GPtrArray *questions; /* decisions that are pending (session_guard.c) */
+    unsigned writes;      /* pending file writes */
+    const char *occupied; /* the excluding operation; static, or NULL */
+    bool history_missed;  /* a history event was dropped because the frontend's
+                             queue was full (session_undo.c) */
+    GHashTable *undone;   /* step id -> set of folders (redo_units.h) */
+    GPtrArray *questions; /* pending decisions (session_guard.c) */
 };
 
-/* Why nothing can be asked in a state other than SESSION_RUNNING, and what
- * helps. */
+/* Return why a state other than SESSION_RUNNING refuses requests, with the
+ * remedy. */
 const char *session_state_refusal(enum session_state state);
 
-/* Send an event to all. False: the first listener's was dropped. */
+/* Send an event to all listeners. Return false if the first listener dropped
+ * it. */
 bool session_send(struct session *session, const struct session_event *event);
 
-/* The same for one that is not typed; payload is taken. */
+/* The same for an untyped event; payload is taken. */
 bool session_send_event(struct session *session, const char *name,
                         json_t *payload, bool droppable);
 
-/* The undo logs of a running session's folders. */
+/* Get the undo logs of a running session's folders. */
 void session_get_logs(struct session *session, struct step_logs *ret_logs);
 
-/* ERROR_NO_SESSION unless it runs. */
+/* Fail with ERROR_NO_SESSION unless the session runs. */
 gboolean session_check_running(struct session *session, GError **error);
 
-/* And ERROR_STEP_ACTIVE while a step is open. */
+/* The same, and fail with ERROR_STEP_ACTIVE while a step is open. */
 gboolean session_check_idle(struct session *session, GError **error);
 
-/* The machine runs no more, or must not: keep the session as an error. */
+/* The machine has ended, or must end: put the session into the error state. */
 void session_lose_machine(struct session *session, const GError *error);
 
-/* The command is over (session_command.c tells session.c). */
+/* A command, a write or an undo is over: continue a stop that waits for it. */
 void session_command_over(struct session *session);
 
-/* The folders are others now: tell all. */
+/* The set of folders has changed: notify all listeners. */
 void session_tell_folders(struct session *session);
 
-/* Keep the payload (borrowed) of a warning about a folder for fs.status. */
+/* Keep a warning's payload (borrowed) about a folder for fs.status. */
 void session_keep_warning(struct session *session, unsigned index,
                           json_t *payload);
 

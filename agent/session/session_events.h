@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_events - what a session tells of itself, and what it allows.
+ * session_events - the events, status and limits of a session.
  */
 #ifndef AGENT_SESSION_SESSION_EVENTS_H
 #define AGENT_SESSION_SESSION_EVENTS_H
@@ -13,13 +13,13 @@
 #include "agent/base/undo_result.h"
 #include "agent/vm/session_config.h"
 
-/* Counters since the start of the process. */
+/* Counters since the process started. */
 struct session_counters {
-    guint64 requests, refused; /* of all parties, who count them here */
+    guint64 requests, refused; /* counted by all parties */
     guint64 events, dropped_events;
     guint64 steps;
     guint64 output_bytes;           /* of commands */
-    guint64 guest_messages_ignored; /* that made no sense */
+    guint64 guest_messages_ignored; /* malformed or out of place */
 };
 
 enum session_state {
@@ -30,7 +30,7 @@ enum session_state {
     SESSION_BROKEN,
 };
 
-/* As the protocols name it: static. */
+/* Return the protocol's name of a state: static. */
 const char *session_state_name(enum session_state state);
 
 /* All borrowed until the session changes. */
@@ -38,12 +38,12 @@ struct session_status {
     enum session_state state;
     struct session_counters counters;
     gint64 running_step; /* 0: none */
-    /* Of a session that runs; else config is NULL. */
+    /* Of a running session; otherwise config is NULL. */
     const struct session_config *config;
     enum accel accel;
     gint64 boot_ms;
-    bool held;        /* the machine stands still */
-    const char *disk; /* of the machine, or NULL */
+    bool held;        /* the machine is paused */
+    const char *disk; /* the machine's disk, or NULL */
 };
 
 enum session_event_type {
@@ -57,29 +57,30 @@ enum session_event_type {
 /* All borrowed for the call. */
 struct session_event {
     enum session_event_type type;
-    bool droppable;                /* a listener may lose it */
-    gint64 step_id;                /* of a command's start */
-    const struct command *command; /* that starts, or prints */
+    bool droppable; /* may be dropped if the listener's queue is full */
+    gint64 step_id; /* of the starting command */
+    const struct command *command; /* the command that starts or prints */
     const struct command_output *output;
     struct step_report *report; /* of the completed step */
-    const char *operation;      /* what changed the history: of the engine */
-    GPtrArray *steps;           /* which ones it was about */
-    bool truncated;             /* and there are more */
-    const char *name;           /* of another event, "event.X" */
-    json_t *payload;            /* its payload: of an engine, or about one */
+    const char *operation; /* the operation that changed the history, as the
+                              engine names it */
+    GPtrArray *steps;      /* the affected steps */
+    bool truncated;        /* there are more */
+    const char *name;      /* of any other event: "event.X" */
+    json_t *payload;       /* its payload: from an engine, or about one */
 };
 
 struct session_callbacks {
-    /* False: it was dropped. May be NULL. */
+    /* Return false if the event was dropped. May be NULL. */
     bool (*event)(const struct session_event *event, void *opaque);
-    /* The session runs now, or does not any more: its folders are others. May
+    /* The session has started or ended, so the set of folders has changed. May
      * be NULL. */
     void (*folders)(void *opaque);
 };
 
 enum {
     SESSION_TIMEOUT_MAX_S = 7 * 24 * 3600, /* of a command */
-    /* Of session_write_file(): bytes of content. */
+    /* Maximum content of session_write_file(), in bytes. */
     SESSION_WRITE_MAX = 8 << 20,
     SESSION_WARNINGS = 50,
 };

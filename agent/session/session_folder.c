@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_folder - see session.h: what is asked of one working folder.
+ * session_folder - see session.h: requests about one working folder.
  */
 #include "agent/session/session_folder.h"
 
@@ -32,9 +32,9 @@ gboolean session_find_folder(struct session *session,
                                   ret_index, error);
 }
 
-/* ---- what is to be known of it ------------------------------------------- */
+/* ---- status -------------------------------------------------------------- */
 
-static void tell_warning(struct session *session, unsigned index,
+static void send_warning(struct session *session, unsigned index,
                          json_t *warning)
 {
     session_keep_warning(session, index, warning);
@@ -54,7 +54,7 @@ static void check_names(struct session *session, unsigned index,
     {
         json_object_set_new(warning, "directory", json_string(label));
         json_object_set_new(warning, "step_id", json_integer(report->step_id));
-        tell_warning(session, index, warning);
+        send_warning(session, index, warning);
     }
     json_decref(found);
 }
@@ -103,7 +103,7 @@ int session_folder_fd(struct session *session, struct folder_ref directory,
                : -1;
 }
 
-/* The decision that is pending, as its event told it. */
+/* Rename a pending decision to the id that its event used. */
 static void rename_pending(const struct folder_request *request, json_t *answer)
 {
     json_t *pending = json_object_get(answer, "pending_safeguard");
@@ -120,7 +120,8 @@ static void rename_pending(const struct folder_request *request, json_t *answer)
     json_object_set_new(answer, "pending_safeguard", copy);
 }
 
-/* A path that is not UTF-8 is none in the session. */
+/* Drop a path that is not UTF-8: such a path cannot name a folder of the
+ * session. */
 static void drop_bytes(json_t *answer, const char *key)
 {
     if (!json_is_string(json_object_get(answer, key)))

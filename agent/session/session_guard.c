@@ -2,12 +2,13 @@
  *
  * session_guard - see session.h: decisions that a safeguard asks for.
  *
- * While one is pending the machine stands still. The daemon decides by itself
- * when nobody answers in time, and it takes a denied step back before it says
- * so; then the command is told to end, and only then does the machine go on.
- * The guest may have read nothing of that yet, but all that its processes do
- * in that step fails in the daemon that has denied it, and what they do in
- * other folders is taken back with the step there.
+ * The machine is paused while a decision is pending. Without an answer the
+ * daemon decides by itself after its timeout, and it rolls a denied step back
+ * before it reports the denial. Then the command is cancelled, and only after
+ * that the machine resumes. The guest may not have read the cancel yet, but
+ * every further operation of its processes in that step fails in the denying
+ * daemon, and their changes in other folders are rolled back with the step
+ * there.
  */
 #include "agent/session/session_guard.h"
 
@@ -20,12 +21,12 @@
 #include "common/errors.h"
 #include "common/log.h"
 
-/* A decision that is pending. */
+/* A pending decision. */
 struct question {
-    char *id;        /* ours: those of two folders' daemons may be the same */
-    char *daemon_id; /* the daemon's */
+    char *id;        /* the session's id: two daemons may use the same one */
+    char *daemon_id; /* the daemon's id */
     unsigned index;  /* of the folder */
-    gint64 step_id;  /* not always the command's: files are written, too */
+    gint64 step_id;  /* not always the command's: file writes have steps too */
 };
 
 static void question_free(gpointer data)
@@ -61,13 +62,13 @@ char *session_guard_make_id(const struct session *session, unsigned index,
                : g_strdup_printf("%s/%u", daemon_id, index);
 }
 
-/* Whether a question or a decision is about the command. */
+/* Return whether a decision concerns the running command. */
 static bool is_of_command(const struct session *session, gint64 step_id)
 {
     return session->exec && exec_step_id(session->exec) == step_id;
 }
 
-/* ---- the machine stands still -------------------------------------------- */
+/* ---- holding the machine ------------------------------------------------- */
 
 static void hold(struct session *session, bool hold)
 {
@@ -89,15 +90,17 @@ static void on_triggered(struct session *session, unsigned index,
     g_ptr_array_add(session->questions, question);
     if (session->questions->len == 1)
         hold(session, true);
-    log_info(LOG_SAFEGUARD, "%s: the machine stands still until it is decided",
+    log_info(LOG_SAFEGUARD, "%s: the machine is paused until the decision",
              question->id);
-    /* Somebody has cancelled the command, and nothing may go on for it. */
+    /* The command was cancelled in the meantime: the machine must not resume
+     * for it. */
     if (is_of_command(session, question->step_id) &&
         exec_is_stopping(session->exec))
         session_guard_deny_command(session);
 }
 
-/* To the daemon the denial of what is stopped anyway is somebody's answer. */
+/* Denying the step of a cancelled command looks like a user's answer to the
+ * daemon; report it as the cancel. */
 static void correct_reason(const struct session *session, bool of_command,
                            json_t *payload)
 {
@@ -199,7 +202,7 @@ void session_guard_confirm(struct session *session, const char *id, bool allow,
 
     if (session_check_running(session, &error) && !question)
         error = g_error_new_literal(STEPBACK_ERROR, ERROR_UNKNOWN_SAFEGUARD,
-                                    "no decision of this id is pending");
+                                    "no decision with this id is pending");
     if (error) {
         reply_post_error(done, opaque, error);
         return;

@@ -2,9 +2,9 @@
  *
  * session_life - see session.h: states, start and stop.
  *
- * Stopping with a command under way: the command is cancelled and its step
- * closed first, so that what it did stays and can be undone; the machine is
- * stopped after that. A guest that does not let go is not waited for.
+ * A stop during a command cancels the command and closes its step first, so
+ * that its changes stay and can be undone; then the machine stops. A guest that
+ * does not end its command is not waited for.
  */
 #include "agent/session/session.h"
 
@@ -23,8 +23,8 @@
 #include "common/log.h"
 #include "shim/wire.h"
 
-/* The shim kills a command 2 s after a cancel; then the step is closed. If it
- * does not, the step is closed without it. */
+/* The shim kills a command 2 s after a cancel; then the step is closed. If the
+ * shim does not report in time, the step is closed without it. */
 enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000, STOP_STEP_MS = 5000 };
 
 static void on_machine_event(const char *type, json_t *payload, void *opaque)
@@ -34,7 +34,7 @@ static void on_machine_event(const char *type, json_t *payload, void *opaque)
 
 /* ---- the machine --------------------------------------------------------- */
 
-/* Who still waits for it is told, as long as it is there. */
+/* Free the machine; while it still exists, fail its waiting requests. */
 static void free_machine(struct session *session)
 {
     g_autoptr(GError) error = g_error_new_literal(
@@ -72,7 +72,7 @@ static void abandon_start(struct session *session, const GError *error)
     machine_stop(session->machine);
 }
 
-/* The daemon has taken what the frontend wants of undo and safeguards. */
+/* The daemon has applied the frontend's undo and safeguard settings. */
 static void on_prepared(json_t *answer, const GError *error, json_t *data,
                         void *opaque)
 {
@@ -138,7 +138,7 @@ static void on_machine_stopped(void *opaque)
     g_autoptr(GError) error = g_steal_pointer(&session->start_error);
 
     if (session->state == SESSION_BROKEN) {
-        /* What there was to know of it has been told. */
+        /* The machine has no further events. */
         free_machine(session);
         return;
     }
@@ -146,8 +146,9 @@ static void on_machine_stopped(void *opaque)
     session->state = SESSION_STOPPED;
     session_tell_folders(session);
     if (!error)
-        error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
-                                    "the session was stopped before it ran");
+        error = g_error_new_literal(
+            STEPBACK_ERROR, ERROR_CANCELLED,
+            "the session was stopped before it was running");
     reply_send(&session->starter, NULL, error);
     reply_send(&session->stopper, NULL, NULL);
 }
@@ -186,7 +187,7 @@ struct session *session_new(const char *log_level,
 void session_free(struct session *session)
 {
     g_autoptr(GError) error = g_error_new_literal(
-        STEPBACK_ERROR, ERROR_CANCELLED, "the agent ends");
+        STEPBACK_ERROR, ERROR_CANCELLED, "the supervisor is shutting down");
 
     if (!session)
         return;
@@ -227,7 +228,7 @@ void session_start(struct session *session, struct session_config *config,
     if (session->state != SESSION_STOPPED) {
         session_config_free(config);
         reply_post_refusal(done, opaque, ERROR_SESSION_ACTIVE,
-                           "there is a session already; stop it first");
+                           "a session already exists; stop it first");
         return;
     }
     session->config = config;
@@ -252,14 +253,14 @@ static gboolean stop_machine(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* The guest does not end its command. With the machine held it changes nothing
- * any more; so the step can end, and what it did stays and can be undone. */
+/* The guest has not ended its command. A held machine changes nothing any more,
+ * so the step can be closed; its changes stay and can be undone. */
 static gboolean leave_command(gpointer data)
 {
     struct session *session = data;
 
-    log_warn(LOG_SESSION, "the command did not end in time; the machine is "
-                          "stopped with it");
+    log_warn(LOG_SESSION,
+             "the command did not end in time; stopping the machine with it");
     session->stop_timer = g_timeout_add(STOP_STEP_MS, stop_machine, session);
     machine_hold(session->machine, true);
     if (session->exec)
@@ -284,8 +285,7 @@ void session_stop(struct session *session, reply_done done, void *opaque)
         return;
     }
     if (session->state == SESSION_STOPPING) {
-        reply_post_refusal(done, opaque, ERROR_BUSY,
-                           "the session is being stopped");
+        reply_post_refusal(done, opaque, ERROR_BUSY, "the session is stopping");
         return;
     }
     session->stopper = (struct reply){ done, opaque };
@@ -333,18 +333,18 @@ void session_reset(struct session *session, struct session_config *config,
     }
     session_config_free(config);
     if (session->state == SESSION_STOPPED) {
-        reply_post_refusal(done, opaque, ERROR_NO_SESSION,
-                           "there is no session; to reset a machine that does "
-                           "not run, say which with the fields of "
-                           "session.start");
+        reply_post_refusal(
+            done, opaque, ERROR_NO_SESSION,
+            "no session is running; to reset the disk of a stopped machine, "
+            "identify it with the fields of session.start");
     } else if (given) {
         reply_post_refusal(done, opaque, ERROR_SESSION_ACTIVE,
-                           "there is a session, which is reset as it is: "
-                           "without the fields of session.start");
+                           "a session is running and is reset as it is; omit "
+                           "the fields of session.start");
     } else if (session->state != SESSION_RUNNING &&
                session->state != SESSION_BROKEN) {
         reply_post_refusal(done, opaque, ERROR_BUSY,
-                           "the session is being started or stopped");
+                           "the session is starting or stopping");
     } else {
         session->resetting = true;
         session->resetter = (struct reply){ done, opaque };

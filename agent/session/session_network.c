@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_network - see session.h: what the guest may reach.
+ * session_network - see session.h: the guest's network policy.
  */
 #include "agent/session/session_core.h"
 
@@ -15,17 +15,18 @@ struct change {
     void *opaque;
 };
 
-/* The link's own words are about a file system daemon's. */
+/* The link's error text talks about a file system daemon; replace it. */
 static GError *explain(const GError *error)
 {
     if (error_code_of(error) != ERROR_BACKEND_FAILED)
         return g_error_copy(error);
-    return g_error_new_literal(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
-                               "the guest's network is gone; session.reset "
-                               "starts the machine again with one");
+    return g_error_new_literal(
+        STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+        "the guest's network process has ended; session.reset restarts the "
+        "machine with a new one");
 }
 
-/* The session's own from now on: a reset starts with it. */
+/* The policy becomes part of the session's configuration: a reset keeps it. */
 static void on_configured(json_t *answer, const GError *error, json_t *data,
                           void *opaque)
 {
@@ -52,10 +53,10 @@ void session_configure_network(struct session *session,
     }
     network = machine_network(session->machine);
     if (!network) {
-        reply_post_refusal(done, opaque, ERROR_INVALID_FIELD,
-                           "this session was started without a network card; "
-                           "to begin with nothing allowed, start it with "
-                           "{\"allow\":[]}");
+        reply_post_refusal(
+            done, opaque, ERROR_INVALID_FIELD,
+            "this session was started without a network card; to start with a "
+            "card and everything blocked, use {\"allow\":[]}");
         return;
     }
     if (!share_check_secrets(session->config, policy, &error)) {

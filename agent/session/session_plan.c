@@ -11,7 +11,7 @@
 
 enum { MAX_PLANS = 3 };
 
-/* The first ids of a list of reports. */
+/* Return the first ids of a list of reports. */
 static GArray *first_ids(GPtrArray *list, unsigned count)
 {
     GArray *ids = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -40,7 +40,7 @@ static void note_plan(struct session_spread *spread)
     }
 }
 
-/* How many are to go, so that step_id is the last of them. */
+/* Count the steps down to step_id, inclusive. */
 static GError *find_step(struct session_spread *spread)
 {
     g_autoptr(GPtrArray) units = step_merge_lists(spread->lists, spread->n,
@@ -57,8 +57,7 @@ static GError *find_step(struct session_spread *spread)
                ? NULL
                : g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
                              "the history has no step %" G_GINT64_FORMAT
-                             ": it changed nothing, or was taken back, or is "
-                             "too old",
+                             ": it changed nothing, was undone, or is too old",
                              spread->step_id);
 }
 
@@ -101,7 +100,8 @@ GError *session_plan_make(struct session_spread *spread)
                                       spread->steps, "undo");
 }
 
-/* The preview went down to what was planned: it is longer, if more has come. */
+/* The preview covered the planned steps; its list is longer if a newer step has
+ * appeared. */
 bool session_plan_holds(const struct session_spread *spread)
 {
     bool same = true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_plan - which steps of each folder's log an undo goes back over.
+ * session_plan - plan which steps of each folder's log an undo covers.
  *
- * The histories say it, and a preview follows. That closes a step of changes
- * outside of steps, which is then the newest; and other processes may undo and
- * redo meanwhile. So the plan is compared with the preview, and made again.
- * Where somebody in the guest writes without end there is always one more such
- * step; after some plans it goes back with what was planned, which the daemons
- * are told by id.
+ * The plan is made from the histories; a preview follows. The preview closes
+ * the open step of outside changes, which then is the newest step, and other
+ * processes may undo and redo concurrently. The plan is therefore compared with
+ * the preview and made again if they differ. If a guest process writes
+ * continuously, every preview finds one more such step; after some attempts the
+ * undo uses the last plan, which is sent to the daemons as step ids.
  */
 #ifndef AGENT_SESSION_SESSION_PLAN_H
 #define AGENT_SESSION_SESSION_PLAN_H
@@ -15,15 +15,16 @@
 #include "agent/session/session_spread.h"
 #include "common/errors.h"
 
-/* After a history of all: sets counts, and notes the steps. NULL, or why there
- * are not so many. */
+/* Call after a history request to all logs: set counts, and record the steps.
+ * Return NULL, or an error if there are too few steps. */
 GError *session_plan_make(struct session_spread *spread);
 
-/* There are so many steps to undo, or to bring back. A new error. */
+/* Return the error that only this many steps can be undone or redone. A new
+ * error. */
 GError *session_plan_too_few(enum error_code code, size_t found,
                              unsigned wanted, const char *what);
 
-/* After the preview, also where there was no plan. */
+/* Call after the preview, also if there was no plan. */
 bool session_plan_holds(const struct session_spread *spread);
 
 #endif

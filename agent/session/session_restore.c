@@ -16,8 +16,8 @@ struct restoring {
     struct reply reply;
 };
 
-/* The guest's kernel may remember names and sizes that are no more. */
-static void tell_step(const struct restoring *r, struct step_report *report)
+/* The guest's kernel may cache names and sizes that are out of date. */
+static void report_step(const struct restoring *r, struct step_report *report)
 {
     struct session *session = r->session;
 
@@ -28,7 +28,8 @@ static void tell_step(const struct restoring *r, struct step_report *report)
     session_tell_step(session, report);
 }
 
-/* The answer, or an error's data, as of undo.rollback. NULL for NULL. */
+/* Build the answer, or an error's data, in the form of undo.rollback. NULL for
+ * NULL. */
 static struct undo_result *merge(const struct restoring *r, json_t *payload)
 {
     const char *label = r->session->config->directories[r->index]->label;
@@ -56,7 +57,7 @@ static void on_restored(json_t *payload, const GError *error, json_t *data,
 
     session->writes--;
     if (report)
-        tell_step(r, report);
+        report_step(r, report);
     reply_send(&r->reply, &answer, error);
     undo_result_free(answer.result);
     g_free(r);

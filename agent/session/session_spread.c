@@ -19,7 +19,7 @@ const char *session_spread_label(const struct session_spread *spread,
     return spread->session->config->directories[spread->folders[i]]->label;
 }
 
-enum { HISTORY_ALL = 1000000 }; /* what a daemon takes as a limit */
+enum { HISTORY_ALL = 1000000 }; /* the maximum limit that a daemon accepts */
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ void session_spread_refuse(struct session_spread *spread, GError *error)
 void session_spread_occupy(struct session_spread *spread)
 {
     spread->occupies = true;
-    spread->session->occupied = "steps are being taken back or brought back";
+    spread->session->occupied = "an undo or redo is running";
 }
 
 void session_spread_finish(struct session_spread *spread,
@@ -98,7 +98,7 @@ void session_spread_finish(struct session_spread *spread,
     session_command_over(session);
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 void session_spread_begin(struct session_spread *spread, const char *phase)
 {
@@ -129,7 +129,7 @@ static void take_answer(struct session_spread *spread, json_t *payload)
     json_decref(spread->last);
     spread->last = json_incref(payload);
     spread->lists[i] = g_steal_pointer(&answer->steps);
-    /* Only a history has them; what is done after it needs them still. */
+    /* Only a history answer has them; later phases still need them. */
     if (answer->redo_steps) {
         g_clear_pointer(&spread->redos[i], g_ptr_array_unref);
         spread->redos[i] = g_steal_pointer(&answer->redo_steps);
@@ -159,7 +159,8 @@ static void on_answer(json_t *payload, const GError *error, json_t *data,
     ask_next(spread);
 }
 
-/* By its id, as another step may come before it is asked for. */
+/* Address the step by id: another step may be added before the request
+ * arrives. */
 static json_t *planned_payload(const struct session_spread *spread)
 {
     const GArray *ids = spread->planned[spread->next];
@@ -180,7 +181,7 @@ static json_t *next_payload(const struct session_spread *spread)
                                           : HISTORY_ALL));
     if (spread->planned[spread->next])
         return planned_payload(spread);
-    /* Of several folders they are counted already. */
+    /* With several folders, unchanged steps are already counted. */
     return json_pack(
         "{s:I, s:s, s:b}", "steps", (json_int_t)spread->counts[spread->next],
         "counts", spread->n == 1 ? "changes" : "all", "force", spread->force);

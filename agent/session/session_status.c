@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_status - see session.h: what a session says of itself.
+ * session_status - see session.h: the session's status.
  */
 #include "agent/session/exec.h"
 #include "agent/session/session.h"
@@ -28,7 +28,7 @@ void session_get_status(const struct session *session,
     ret_status->config = session->config;
     ret_status->accel = machine_accel(machine);
     ret_status->boot_ms = machine_boot_ms(machine);
-    /* QEMU may not have said so yet. */
+    /* QEMU may not have reported the pause yet. */
     ret_status->held = session->questions->len > 0 || machine_is_held(machine);
     ret_status->disk = machine_disk(machine);
 }

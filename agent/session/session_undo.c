@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_undo - see session.h: what is asked of the undo logs.
+ * session_undo - see session.h: requests to the undo logs.
  *
- * A request goes to one folder's daemon, or to all that keep steps, one after
- * the other (session_spread.h). What goes back over several folders is planned
- * first: their histories say which of each log's steps are the newest ones of
- * all, and a preview in each says whether somebody else's edits are in the way.
- * So either all go back or, as far as can be known before, none.
- *
+ * A request goes to one folder's daemon, or in turn to all that record steps
+ * (session_spread.h). An undo across several folders is planned first: the
+ * histories tell which steps of each log are the newest overall, and a preview
+ * in each folder detects outside edits. So either all folders are undone or, as
+ * far as can be known in advance, none.
  */
 #include "agent/session/session_spread.h"
 
@@ -30,7 +29,7 @@ static bool is_type(const struct session_spread *spread, const char *type)
 
 /* ---- redo ---------------------------------------------------------------- */
 
-/* How many each folder can. */
+/* Add each folder's number of redoable steps. */
 static void add_redoable(const struct session_spread *spread,
                          struct undo_result *result)
 {
@@ -47,12 +46,12 @@ static GError *plan_redo(struct session_spread *spread)
         return NULL;
     if (!redo_units_has_others(spread, spread->counts))
         return session_plan_too_few(ERROR_NOTHING_TO_REDO, units, spread->steps,
-                                    "bring back");
-    return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
-                       "%u steps can be brought back in all folders, not %u. "
-                       "Of the next, something has changed since in one of its "
-                       "folders: name a directory to bring back its part alone",
-                       units, spread->steps);
+                                    "redo");
+    return g_error_new(
+        STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
+        "%u steps can be redone in all folders, not %u: one folder of the next "
+        "step has changed since; name a directory to redo only its part",
+        units, spread->steps);
 }
 
 static void begin_redo(struct session_spread *spread)
@@ -85,7 +84,7 @@ static void begin_preview(struct session_spread *spread)
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* The guest's kernel may remember names and sizes that are no more. */
+/* The guest's kernel may cache names and sizes that are out of date. */
 static void notify_guest(struct session *session, GPtrArray *steps)
 {
     const struct step_report *oldest = step_report_list_last(steps);
@@ -95,10 +94,10 @@ static void notify_guest(struct session *session, GPtrArray *steps)
                                       oldest->step_id);
 }
 
-/* Other parties than the caller look at the history, too. False: one that may
- * be dropped was. */
-static bool tell_history(struct session *session, const char *operation,
-                         GPtrArray *steps, bool truncated, bool droppable)
+/* Other parties than the caller show the history too. Return false if a
+ * droppable event was dropped. */
+static bool notify_history(struct session *session, const char *operation,
+                           GPtrArray *steps, bool truncated, bool droppable)
 {
     const struct session_event event = {
         .type = SESSION_EVENT_HISTORY,
@@ -123,24 +122,25 @@ static void note_discarded(struct session *session, unsigned index)
     backends_set_undo(machine_backends(session->machine), index);
 }
 
-/* ---- what others do ------------------------------------------------------ */
+/* ---- changes by other clients -------------------------------------------- */
 
-/* They do it any number of times while the frontend does not read. So where
- * there is no room for what they did, it waits there just once that they did
- * something: what the frontend asks after that is answered later still. */
-static void tell_history_of_others(struct session *session,
-                                   const char *operation, GPtrArray *steps,
-                                   bool truncated)
+/* Other clients may undo any number of times while the frontend does not read.
+ * If the frontend's queue is full, coalesce their changes into one pending
+ * notification; the frontend's next history request returns the current state
+ * anyway. */
+static void notify_history_of_others(struct session *session,
+                                     const char *operation, GPtrArray *steps,
+                                     bool truncated)
 {
-    bool sent = tell_history(session, operation, steps, truncated, true);
+    bool sent = notify_history(session, operation, steps, truncated, true);
     g_autoptr(GPtrArray) none = step_report_list_new();
 
     if (!sent && !session->history_missed)
-        tell_history(session, operation, none, true, false);
+        notify_history(session, operation, none, true, false);
     session->history_missed = !sent;
 }
 
-/* A new step of another client's has an id, which is used up. */
+/* A new step of another client has used up its id. */
 static void note_ids(struct session *session, GPtrArray *steps)
 {
     for (guint i = 0; i < steps->len; i++) {
@@ -161,7 +161,7 @@ void session_undo_take_event(struct session *session, unsigned index,
     g_autoptr(GPtrArray)
         steps = step_merge_lists(&list, 1, SIZE_MAX, false, NULL);
 
-    tell_history_of_others(session, operation, steps, truncated);
+    notify_history_of_others(session, operation, steps, truncated);
     if (strcmp(operation, "restore") == 0)
         note_ids(session, steps);
     if (strcmp(operation, "discard") == 0)
@@ -170,14 +170,14 @@ void session_undo_take_event(struct session *session, unsigned index,
         note_moved(session, operation, steps);
 }
 
-/* The steps of all answers to the last question. */
+/* Merge the steps of all answers to the last request. */
 static GPtrArray *merge_steps(struct session_spread *spread, size_t limit)
 {
     return step_merge_lists(spread->lists, spread->n, limit,
                             is_type(spread, "redo"), NULL);
 }
 
-/* The newest first. */
+/* Newest first. */
 static int compare_barriers(const void *a, const void *b)
 {
     const struct undo_barrier *const *x = a, *const *y = b;
@@ -203,7 +203,7 @@ static void finish_history(struct session_spread *spread)
 static void finish_steps(struct session_spread *spread, GPtrArray *steps)
 {
     if (steps->len > 0)
-        tell_history(spread->session, spread->type, steps, false, false);
+        notify_history(spread->session, spread->type, steps, false, false);
     note_moved(spread->session, spread->type, steps);
 }
 
@@ -225,25 +225,26 @@ static void finish_plain(struct session_spread *spread)
         g_autoptr(GPtrArray) none = step_report_list_new();
 
         note_discarded(spread->session, spread->folders[0]);
-        tell_history(spread->session, "discard", none, false, false);
+        notify_history(spread->session, "discard", none, false, false);
     }
     session_spread_finish(spread, &answer, NULL);
 }
 
-/* Whether its answer has the steps that it went over. */
+/* Return whether the answer to this request lists the steps that it covered. */
 static bool has_steps(const char *type)
 {
     return strcmp(type, "rollback") == 0 || strcmp(type, "redo") == 0 ||
            strcmp(type, "preview") == 0;
 }
 
-/* The daemon did not answer: it may have begun. A new error. */
+/* The daemon did not answer and may have begun the operation. Returns a new
+ * error. */
 static GError *describe_unanswered(const GError *error, const char *label)
 {
     return g_error_new(error->domain, error->code,
-                       "%s; how far it got in '%s' is not known. The undo log "
-                       "goes on with that when the folder is served again: "
-                       "start a session and ask undo.history",
+                       "%s; the progress in '%s' is unknown. The undo log "
+                       "continues the operation when the folder is served "
+                       "again; start a session and request undo.history",
                        error->message, label);
 }
 
@@ -257,7 +258,7 @@ static void fail(struct session_spread *spread, const GError *error,
     if (moves && strcmp(spread->phase, spread->type) == 0) {
         if (error->code == ERROR_BACKEND_FAILED)
             unanswered = describe_unanswered(error, result->directory);
-        /* It may have stopped after some steps. */
+        /* The operation may have stopped after some steps. */
         spread->lists[spread->next] = g_steal_pointer(&result->steps);
         result->steps = merge_steps(spread, SIZE_MAX);
         finish_steps(spread, result->steps);
@@ -269,7 +270,7 @@ static void fail(struct session_spread *spread, const GError *error,
     undo_result_free(result);
 }
 
-/* All have answered. */
+/* All folders have answered. */
 static void on_answered(struct session_spread *spread)
 {
     bool goes_back = is_type(spread, "rollback") || is_type(spread, "preview");
@@ -305,9 +306,9 @@ static struct session_spread *ask(struct session *session, const char *type,
                               opaque);
 }
 
-/* Of several folders' steps it is not known yet which are the newest. */
-static void move(struct session_spread *spread,
-                 const struct undo_extent *extent)
+/* With several folders, the newest steps are not known yet. */
+static void start_undo(struct session_spread *spread,
+                       const struct undo_extent *extent)
 {
     bool counted = spread && spread->n == 1 && extent->step_id == 0;
 
@@ -315,10 +316,9 @@ static void move(struct session_spread *spread,
         return;
     if (extent->step_id < 0 && spread->n > 1) {
         session_spread_refuse(
-            spread, g_error_new_literal(
-                        STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                        "each folder has its own steps with ids below 0: name "
-                        "the directory, too"));
+            spread, g_error_new_literal(STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                                        "step ids below 0 belong to one "
+                                        "folder; name the directory too"));
         return;
     }
     spread->steps = extent->steps;
@@ -335,21 +335,21 @@ void session_rollback(struct session *session, struct folder_ref directory,
                       const struct undo_extent *extent, reply_done done,
                       void *opaque)
 {
-    move(ask(session, "rollback", directory, NULL, done, opaque), extent);
+    start_undo(ask(session, "rollback", directory, NULL, done, opaque), extent);
 }
 
 void session_preview(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque)
 {
-    move(ask(session, "preview", directory, NULL, done, opaque), extent);
+    start_undo(ask(session, "preview", directory, NULL, done, opaque), extent);
 }
 
 void session_redo(struct session *session, struct folder_ref directory,
                   const struct undo_extent *extent, reply_done done,
                   void *opaque)
 {
-    move(ask(session, "redo", directory, NULL, done, opaque), extent);
+    start_undo(ask(session, "redo", directory, NULL, done, opaque), extent);
 }
 
 void session_history(struct session *session, struct folder_ref directory,
@@ -375,7 +375,8 @@ void session_configure(struct session *session, struct folder_ref directory,
         session_spread_begin(spread, "configure");
 }
 
-/* What is about one folder; why: what the question would be. */
+/* Send a request that concerns one folder; why completes the error's question
+ * if none is named. */
 static void ask_one(struct session_spread *spread, bool named, const char *why)
 {
     if (!spread)
@@ -384,18 +385,18 @@ static void ask_one(struct session_spread *spread, bool named, const char *why)
         session_spread_begin(spread, spread->type);
         return;
     }
-    session_spread_refuse(
-        spread, g_error_new(STEPBACK_ERROR, ERROR_MISSING_FIELD,
-                            "the field 'directory' is missing: there are "
-                            "several working folders, so say %s",
-                            why));
+    session_spread_refuse(spread,
+                          g_error_new(STEPBACK_ERROR, ERROR_MISSING_FIELD,
+                                      "the field 'directory' is missing: there "
+                                      "are several working folders; say %s",
+                                      why));
 }
 
 void session_discard(struct session *session, struct folder_ref directory,
                      reply_done done, void *opaque)
 {
     ask_one(ask(session, "discard", directory, json_object(), done, opaque),
-            directory.given, "whose history is to be forgotten");
+            directory.given, "whose history to discard");
 }
 
 void session_diff(struct session *session, struct folder_ref directory,
@@ -405,7 +406,7 @@ void session_diff(struct session *session, struct folder_ref directory,
                                 "first", (json_int_t)first);
 
     ask_one(ask(session, "diff", directory, payload, done, opaque),
-            directory.given, "which one's files");
+            directory.given, "whose files to compare");
 }
 
 void session_guard_configure(struct session *session,

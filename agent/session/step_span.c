@@ -2,7 +2,8 @@
  *
  * step_span - see step_span.h.
  *
- * A request to a daemon cannot be taken back; so each holds a reference.
+ * A request to a daemon cannot be cancelled, so each pending request holds a
+ * reference.
  */
 #include "agent/session/step_span.h"
 
@@ -16,11 +17,11 @@
 #include "common/log.h"
 
 enum {
-    /* A step.close that waits for a safeguard's decision is asked again. */
+    /* Retry interval of a step.close that waits for a safeguard's decision. */
     RETRY_MS = 100,
-    /* How long a step may be kept open by changes that come after its command:
-     * without processes of the command these are others', and the time is a
-     * margin, as long as the time without changes that ends a step anyway. */
+    /* How long late changes may keep a step open after its command ended.
+     * Without processes of the command, late changes come from other processes;
+     * this margin equals the idle time that ends a step anyway. */
     LATE_MS = 2000,
     SETTLED_MS = 100,
 };
@@ -30,20 +31,21 @@ struct step_span {
     gint64 step_id;
     struct step_logs logs;
     bool open[SESSION_MAX_DIRECTORIES];
-    bool denied[SESSION_MAX_DIRECTORIES]; /* there, by a safeguard */
+    bool denied[SESSION_MAX_DIRECTORIES]; /* a safeguard denied the step in this
+                                             log */
     bool any_denied;
 
     int exit_code;
     bool settled;
-    unsigned waiting; /* answers */
+    unsigned waiting; /* pending answers */
     struct step_report *reports[SESSION_MAX_DIRECTORIES];
     GError *error; /* the first one */
-    bool failing;  /* the open has failed: what was opened is closed */
+    bool failing;  /* the open has failed; the opened steps are being closed */
     step_span_done done;
     void *opaque;
 };
 
-/* One log's part in what is asked. */
+/* One log's part of a request. */
 struct part {
     struct step_span *span;
     unsigned index;
@@ -110,7 +112,7 @@ static void ask(struct step_span *span, unsigned index, const char *type,
     control_link_request(span->logs.links[index], type, payload, done, part);
 }
 
-/* No log: the answer still comes from the main loop. */
+/* Without logs, the answer still comes from the main loop. */
 static gboolean finish_plain(gpointer data)
 {
     struct step_span *span = data;
@@ -145,14 +147,15 @@ static void on_closed_again(json_t *payload, const GError *error, json_t *data,
     struct step_span *span = part->span;
 
     if (error)
-        log_warn(LOG_UNDO, "a step that did not begin: %s", error->message);
+        log_warn(LOG_UNDO, "cannot close a step that did not begin: %s",
+                 error->message);
     if (--span->waiting == 0)
         finish(span);
     span_unref(span);
     g_free(part);
 }
 
-/* It is open in some logs and not in others. Nothing has run in it. */
+/* The step is open in only some of the logs. No command has run in it. */
 static void close_again(struct step_span *span)
 {
     for (unsigned i = 0; i < span->logs.count; i++) {
@@ -222,7 +225,8 @@ static void on_closed(json_t *payload, const GError *error, json_t *data,
     struct part *part = opaque;
     struct step_span *span = part->span;
 
-    /* What still wrote after the command's end has met a safeguard. */
+    /* A process that still wrote after the command's end has triggered a
+     * safeguard. */
     if (error && error_code_of(error) == ERROR_BUSY && span->done) {
         g_timeout_add(RETRY_MS, close_later, part);
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_extent - how far an undo, its preview or a redo is to go.
+ * undo_extent - the range of an undo, a preview or a redo.
  */
 #ifndef AGENT_SESSION_UNDO_EXTENT_H
 #define AGENT_SESSION_UNDO_EXTENT_H
@@ -8,12 +8,12 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* So many of the newest steps; or, if step_id is not 0, that one and all that
- * are newer (not for a redo). */
+/* The number of newest steps; or, if step_id is not 0, that step and all newer
+ * ones (not for a redo). */
 struct undo_extent {
     unsigned steps;
     gint64 step_id;
-    bool force; /* over edits from outside */
+    bool force; /* despite outside edits */
 };
 
 #endif

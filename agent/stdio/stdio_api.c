@@ -2,8 +2,9 @@
  *
  * stdio_api - see stdio_api.h.
  *
- * A request is a line; "struct request" is what remains of it until its
- * response is sent. Their number is bounded, so the queue of responses is too.
+ * A request is one line; "struct request" is what remains of it until its
+ * response is sent. The number of requests is limited, so the response queue is
+ * too.
  */
 #include <config.h>
 
@@ -26,7 +27,7 @@
 enum {
     MAX_LINE = 16 << 20,
     MAX_QUEUE = 4 << 20,
-    MAX_REQUESTS = 128, /* that wait for their response */
+    MAX_REQUESTS = 128, /* requests that wait for their response */
     FLUSH_MS = 1000,
     STOP_RETRY_MS = 50,
     REQUEST_ID_MAX = 256,
@@ -74,7 +75,7 @@ static void send_refusal(struct stdio_api *api, const char *id,
     send_error(api, id, error, NULL);
 }
 
-/* A stdio_ops_done. */
+/* Implements stdio_ops_done. */
 static void respond(json_t *payload, const GError *error, json_t *data,
                     void *opaque)
 {
@@ -106,7 +107,8 @@ static void dispatch(struct stdio_api *api, const char *id, const char *type,
     struct request *request;
 
     if (api->requests >= MAX_REQUESTS) {
-        send_refusal(api, id, ERROR_BUSY, "too many requests wait already");
+        send_refusal(api, id, ERROR_BUSY,
+                     "too many requests are waiting; wait for responses");
         return;
     }
     log_set_request(id);
@@ -121,7 +123,8 @@ static void dispatch(struct stdio_api *api, const char *id, const char *type,
     log_set_request(NULL);
 }
 
-/* As in a payload (stdio_ops.c): a newer frontend may say more in its hello. */
+/* Checked as in a payload (stdio_ops.c); the hello is exempt because a newer
+ * frontend may add members. */
 static gboolean check_members(json_t *message, const char *type, GError **error)
 {
     static const char *const members[] = { "type", "request_id", "payload",
@@ -154,7 +157,7 @@ static void on_request(struct stdio_api *api, json_t *message)
     }
 }
 
-/* id: the line's, as far as it could be told. */
+/* id: the line's id if it could be parsed, or NULL. */
 static void on_not_taken(struct stdio_api *api, enum error_code code,
                          json_t *id, const char *text)
 {
@@ -203,8 +206,9 @@ static const struct session_callbacks session_callbacks = {
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Where MCP clients connect, whatever folder they are in: a new string. NULL:
- * they cannot, which is no reason not to serve the frontend. */
+/* Open the socket for MCP clients, which may run in any folder. Returns its
+ * path as a new string, or NULL on failure, which does not keep the frontend
+ * from being served. */
 static char *listen_for_mcp(struct stdio_api *api, const char *given)
 {
     g_autoptr(GError) error = NULL;
@@ -216,8 +220,8 @@ static char *listen_for_mcp(struct stdio_api *api, const char *given)
         log_warn(LOG_MCP, "%s", runtime_dir_note(api->mcp_dir));
     if (path && !g_utf8_validate(path, -1, NULL))
         g_set_error_literal(&error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the path of their socket is not UTF-8, so that "
-                            "it cannot be told");
+                            "the path of the MCP socket is not UTF-8, so it "
+                            "cannot be sent to clients");
     else if (path)
         api->mcp_socket = mcp_socket_new(mcp_session_server(api->mcp), path,
                                          &error);
@@ -286,7 +290,7 @@ static void on_stopped(const struct answer *answer, const GError *error,
 {
     struct stdio_api *api = opaque;
 
-    /* Busy: the frontend has asked the same just before. */
+    /* Busy: the frontend has already requested the stop. */
     if (error && error_code_of(error) == ERROR_BUSY)
         api->stop_source = g_timeout_add(STOP_RETRY_MS, try_stop, api);
     else

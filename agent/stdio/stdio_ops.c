@@ -25,12 +25,12 @@ enum {
     HISTORY_MAX = 1000,
 };
 
-/* What an operation needs to answer. */
+/* The state needed to answer an operation. */
 struct call {
     struct session *session;
     stdio_ops_done done;
     void *opaque;
-    /* What a session answers with, in place of the answer's own. */
+    /* Builds the payload from the session, replacing the answer's own. */
     json_t *(*describe)(struct session *session);
 };
 
@@ -48,7 +48,7 @@ static void on_answer(const struct answer *answer, const GError *error,
     g_free(call);
 }
 
-/* What on_answer() is to get. */
+/* Allocate the opaque argument of on_answer(). */
 static void *keep(const struct call *call)
 {
     return g_memdup2(call, sizeof(*call));
@@ -70,8 +70,8 @@ static void answer(const struct call *call, json_t *payload)
     json_decref(payload);
 }
 
-/* Each of the functions below answers its call now or later and returns TRUE;
- * or it returns FALSE and error. */
+/* Each function below answers its call now or later and returns TRUE, or
+ * returns FALSE and error. */
 
 /* ---- the session --------------------------------------------------------- */
 
@@ -135,7 +135,7 @@ static gboolean reset_session(const struct call *call, json_t *payload,
     return TRUE;
 }
 
-static gboolean tell_status(const struct call *call, json_t *payload,
+static gboolean send_status(const struct call *call, json_t *payload,
                             GError **error)
 {
     answer(call, describe_status(call->session));
@@ -191,42 +191,42 @@ static gboolean cancel(const struct call *call, json_t *payload, GError **error)
 
 /* ---- undo ---------------------------------------------------------------- */
 
-typedef void go_back(struct session *session, struct folder_ref directory,
-                     const struct undo_extent *extent, reply_done done,
-                     void *opaque);
+typedef void undo_function(struct session *session, struct folder_ref directory,
+                           const struct undo_extent *extent, reply_done done,
+                           void *opaque);
 
-static gboolean go(const struct call *call, json_t *payload, go_back *way,
-                   GError **error)
+static gboolean call_with_extent(const struct call *call, json_t *payload,
+                                 undo_function *operate, GError **error)
 {
     struct undo_extent extent;
 
     if (!payload_get_extent(payload, &extent, error))
         return FALSE;
-    if (way == session_redo && extent.step_id != 0) {
+    if (operate == session_redo && extent.step_id != 0) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "what is brought back is counted: give 'steps'");
+                            "redo takes no 'step_id'; give 'steps'");
         return FALSE;
     }
-    way(call->session, folder_from_json(payload), &extent, on_answer,
-        keep(call));
+    operate(call->session, folder_from_json(payload), &extent, on_answer,
+            keep(call));
     return TRUE;
 }
 
 static gboolean rollback(const struct call *call, json_t *payload,
                          GError **error)
 {
-    return go(call, payload, session_rollback, error);
+    return call_with_extent(call, payload, session_rollback, error);
 }
 
 static gboolean redo(const struct call *call, json_t *payload, GError **error)
 {
-    return go(call, payload, session_redo, error);
+    return call_with_extent(call, payload, session_redo, error);
 }
 
 static gboolean preview(const struct call *call, json_t *payload,
                         GError **error)
 {
-    return go(call, payload, session_preview, error);
+    return call_with_extent(call, payload, session_preview, error);
 }
 
 static gboolean restore(const struct call *call, json_t *payload,
@@ -258,7 +258,8 @@ static gboolean history(const struct call *call, json_t *payload,
     return TRUE;
 }
 
-/* Without what is not about limits. A new object. */
+/* Copy the payload without the members that are not limits. Returns a new
+ * object. */
 static json_t *engine_payload(json_t *payload)
 {
     json_t *copy = payload ? json_copy(payload) : json_object();
@@ -375,8 +376,8 @@ static gboolean read_file(const struct call *call, json_t *payload,
     return result != NULL;
 }
 
-static gboolean tell_folder(const struct call *call, json_t *payload,
-                            GError **error)
+static gboolean send_folder_status(const struct call *call, json_t *payload,
+                                   GError **error)
 {
     session_folder_status(call->session, folder_from_json(payload), on_answer,
                           keep(call));
@@ -393,15 +394,15 @@ static const struct operation {
     const char *type;
     gboolean (*carry_out)(const struct call *call, json_t *payload,
                           GError **error);
-    /* All that are known; "" if there is none. Without: it looks at them by
-     * itself, or a newer frontend may say more in it. */
+    /* All known fields; empty if there are none. NULL: not checked, because the
+     * operation checks them itself or a newer frontend may send more. */
     const char *fields[FIELDS_MAX];
 } operations[] = {
     { "protocol.hello", hello, { NULL } },
     { "session.start", start_session, { NULL } },
     { "session.stop", stop_session, { "" } },
     { "session.reset", reset_session, { NULL } },
-    { "session.status", tell_status, { "" } },
+    { "session.status", send_status, { "" } },
     { "session.configure_network", configure_network, { "network_policy" } },
     { "agent.execute",
       execute,
@@ -422,7 +423,7 @@ static const struct operation {
     { "safeguard.confirm", confirm_guard, { "safeguard_id", "action" } },
     { "fs.list", list, { "path", "limit", "directory" } },
     { "fs.read", read_file, { "path", "offset", "length", "directory" } },
-    { "fs.status", tell_folder, { "directory" } },
+    { "fs.status", send_folder_status, { "directory" } },
 };
 
 static gboolean hello(const struct call *call, json_t *payload, GError **error)
@@ -435,7 +436,7 @@ static gboolean hello(const struct call *call, json_t *payload, GError **error)
         return FALSE;
     if (version != STDIO_API_PROTOCOL_VERSION) {
         g_set_error(error, STEPBACK_ERROR, ERROR_UNSUPPORTED_PROTOCOL_VERSION,
-                    "protocol version %d is spoken here, not %" G_GINT64_FORMAT,
+                    "protocol version %d is supported, not %" G_GINT64_FORMAT,
                     STDIO_API_PROTOCOL_VERSION, version);
         return FALSE;
     }
@@ -459,8 +460,8 @@ static void set_unknown(const char *type, GError **error)
                         text->str);
 }
 
-/* A misspelt field would be one that was left out: no time limit, or all
- * folders in place of one. */
+/* A misspelt field would count as left out: no time limit, or all folders
+ * instead of one. */
 static gboolean check_fields(const struct operation *operation, json_t *payload,
                              GError **error)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stdio_ops - the operations of the STDIO API: from payloads to the session.
+ * stdio_ops - the operations of the STDIO API: call the session with parsed
+ * payloads.
  */
 #ifndef AGENT_STDIO_STDIO_OPS_H
 #define AGENT_STDIO_STDIO_OPS_H
@@ -14,14 +15,13 @@
 #define STDIO_API_PROTOCOL_VERSION 1
 
 /* The answer; all borrowed. If error is set, payload is NULL and data, if not
- * NULL, says more. */
+ * NULL, has details. */
 typedef void (*stdio_ops_done)(json_t *payload, const GError *error,
                                json_t *data, void *opaque);
 
-/* Carry out the operation called type; payload (borrowed) is an object or NULL.
- * TRUE: done is called once, now or later. FALSE and error: it was refused
- * (ERROR_UNKNOWN_OPERATION: the text names those that are known), and done is
- * not called. */
+/* Carry out the operation "type"; payload (borrowed) is an object or NULL.
+ * TRUE: done is called once, now or later. FALSE and error: refused, done is
+ * not called (ERROR_UNKNOWN_OPERATION: the text lists the known operations). */
 gboolean stdio_ops_carry_out(struct session *session, const char *type,
                              json_t *payload, stdio_ops_done done, void *opaque,
                              GError **error);

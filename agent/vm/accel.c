@@ -43,7 +43,7 @@ const char *accel_name(enum accel accel)
     return names[accel];
 }
 
-/* True if a "flags" line of cpuinfo has vmx or svm. */
+/* Return true if a "flags" line of cpuinfo has vmx or svm. */
 static bool has_virtualization(const char *cpuinfo)
 {
     g_auto(GStrv) lines = g_strsplit(cpuinfo, "\n", -1);
@@ -68,7 +68,7 @@ static bool cpu_can(const char *cpuinfo_path, char **ret_reason)
 
     if (fd_read_file(AT_FDCWD, cpuinfo_path, MAX_CPUINFO, &cpuinfo, NULL) < 0 ||
         !has_virtualization(cpuinfo)) {
-        *ret_reason = g_strdup("the CPU shows neither vmx nor svm");
+        *ret_reason = g_strdup("the CPU reports neither vmx nor svm");
         return false;
     }
     return true;
@@ -84,13 +84,15 @@ bool accel_kvm_usable(const char *kvm_path, const char *cpuinfo_path,
         return false;
     }
     if (!HOST_IS_X86_64) {
-        *ret_reason = g_strdup("the guest is x86_64, which this CPU is not");
+        *ret_reason = g_strdup(
+            "KVM runs an x86_64 guest only on an x86_64 CPU");
         return false;
     }
     if (!cpu_can(cpuinfo_path, ret_reason))
         return false;
     if (ioctl(fd, KVM_GET_API_VERSION, 0) != KVM_API_VERSION) {
-        *ret_reason = g_strdup_printf("%s does not answer as KVM", kvm_path);
+        *ret_reason = g_strdup_printf("%s reports no usable KVM version",
+                                      kvm_path);
         return false;
     }
     return true;
@@ -105,8 +107,8 @@ enum accel accel_choose(enum accel wanted, char **ret_warning)
         return wanted;
     if (accel_kvm_usable(ACCEL_KVM_PATH, ACCEL_CPUINFO_PATH, &reason))
         return ACCEL_KVM;
-    *ret_warning = g_strdup_printf("KVM cannot be used (%s); the guest runs "
-                                   "with TCG, which is slow",
-                                   reason);
+    *ret_warning = g_strdup_printf(
+        "KVM is unavailable (%s); the guest runs with TCG, which is slow",
+        reason);
     return ACCEL_TCG;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accel - which accelerator QEMU is to use.
+ * accel - choose QEMU's accelerator.
  *
- * A host can have a /dev/kvm that opens while ordinary kernels hang on it (a
- * cloud VM whose CPU does not show virtualization). So KVM counts as usable
- * only if the device opens and answers and the CPU says vmx or svm; and the
+ * On some hosts /dev/kvm opens but ordinary kernels hang on it (a cloud VM
+ * whose CPU does not expose virtualization). KVM therefore counts as usable
+ * only if the device opens and answers and the CPU reports vmx or svm; the
  * machine still watches the boot.
  */
 #ifndef AGENT_VM_ACCEL_H
@@ -14,16 +14,16 @@
 
 enum accel { ACCEL_AUTO, ACCEL_KVM, ACCEL_TCG };
 
-/* "auto", "kvm", "tcg". False: none of these. */
+/* Parse "auto", "kvm" or "tcg". Return false for anything else. */
 bool accel_parse(const char *name, enum accel *ret_accel);
 const char *accel_name(enum accel accel);
 
-/* What to use for what was asked: never ACCEL_AUTO. If it is not what one
- * would hope for, *ret_warning is a new string that says so; else NULL. */
+/* Return the accelerator to use: never ACCEL_AUTO. If KVM is unavailable,
+ * *ret_warning is a new string with the reason; otherwise NULL. */
 enum accel accel_choose(enum accel wanted, char **ret_warning);
 
-/* True if KVM is usable here; else *ret_reason is a new string that says why
- * not. The paths are /dev/kvm and /proc/cpuinfo, but for tests. */
+/* Return true if KVM is usable; otherwise *ret_reason is a new string with the
+ * reason. Tests pass other paths than /dev/kvm and /proc/cpuinfo. */
 bool accel_kvm_usable(const char *kvm_path, const char *cpuinfo_path,
                       char **ret_reason);
 

@@ -2,9 +2,9 @@
  *
  * backend - see backend.h.
  *
- * The daemon makes the control socket first and the file system's last, and
- * virtiofs' takes one connection on the latter: so that one is only looked at,
- * never tried.
+ * The daemon creates the control socket first and the file system socket last.
+ * virtiofs accepts a single connection on the latter, so its existence is
+ * checked with stat, never with a connection.
  */
 #include "agent/vm/backend.h"
 
@@ -20,7 +20,7 @@
 
 enum {
     POLL_MS = 20,
-    /* After QEMU has gone: the daemon closes its log and ends. */
+    /* Time for the daemon to close its log and end after QEMU has ended. */
     STOP_MS = 2000,
     TERM_GRACE_MS = 500,
 };
@@ -44,16 +44,17 @@ static GError *explain(const struct backend *backend, enum error_code code,
 {
     const char *last = backend->last_error;
 
-    /* The log's lock tells it (undo_log_open.c); how the daemon ended does not
-     * matter then. */
+    /* The message of the log's lock (undo_log_open.c) is the whole reason; the
+     * daemon's exit status adds nothing. */
     if (last && strstr(last, "is in use by process"))
         return g_error_new(STEPBACK_ERROR, code,
-                           "another stepback works on this folder: %s", last);
+                           "another stepback process uses this folder: %s",
+                           last);
     return g_error_new(STEPBACK_ERROR, code, "the file system daemon %s%s%s",
                        text, last ? ": " : "", last ? last : "");
 }
 
-/* Tell the owner once; nothing may touch the backend after it. */
+/* Report the end to the owner, once. Do not touch the backend after it. */
 static void end(struct backend *backend, enum error_code code, const char *text,
                 bool clean)
 {
@@ -96,8 +97,8 @@ static void on_event(struct control_link *link, const char *type,
     backend->callbacks->event(backend, type, payload, backend->opaque);
 }
 
-/* The process's end, with the reason, comes right after the connection's. If
- * it does not, the daemon is of no more use. */
+/* The process normally ends right after its connection, with the reason. A
+ * daemon that does not is unusable. */
 static void on_closed(struct control_link *link, void *opaque)
 {
     struct backend *backend = opaque;
@@ -147,7 +148,7 @@ static gboolean poll_sockets(gpointer data)
     if (backend->link || !is_socket(backend->control_socket) ||
         !is_socket(backend->fs_socket))
         return G_SOURCE_CONTINUE;
-    /* Between bind() and listen() a connection is refused: then later. */
+    /* Between bind() and listen() a connection is refused: retry later. */
     backend->link = control_link_connect(backend->control_socket,
                                          &link_callbacks, backend, NULL);
     if (backend->link)
@@ -155,10 +156,10 @@ static gboolean poll_sockets(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* As in a rootless container: the guest's root is us, everybody else is nobody,
- * and giving files away, which chown(2) lets root alone do, is ignored. So is
- * each change of a group: a file in a folder with the set-group-ID bit may have
- * one that is not ours to give back. */
+/* As in a rootless container: the guest's root maps to the user who started the
+ * server, every other id to nobody, and chown(2) to another owner, which only
+ * root may do, is ignored. Changes of a group are ignored as well: a file in a
+ * set-group-ID folder may have a group that the user cannot restore. */
 static void add_id_rules(GPtrArray *argv, const char *option, unsigned own,
                          const char *more)
 {
@@ -275,7 +276,7 @@ void backend_free(struct backend *backend)
     g_free(backend);
 }
 
-/* That of 9P serves on, whoever comes and goes; so it is asked. */
+/* The 9P daemon outlives its connections, so it must be asked to stop. */
 void backend_stop(struct backend *backend)
 {
     if (backend->kind == BACKEND_9P)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backend_kind - by which protocol the guest reaches its folders.
+ * backend_kind - the file system protocol between guest and host.
  */
 #ifndef AGENT_VM_BACKEND_KIND_H
 #define AGENT_VM_BACKEND_KIND_H
@@ -9,11 +9,11 @@
 
 enum backend_kind { BACKEND_VIRTIOFS, BACKEND_9P };
 
-/* "virtiofs", "9p". False: neither. */
+/* Parse "virtiofs" or "9p". Return false for anything else. */
 bool backend_kind_parse(const char *name, enum backend_kind *ret_kind);
 const char *backend_kind_name(enum backend_kind kind);
 
-/* The program that serves it. */
+/* Return the name of the daemon that serves this protocol. */
 const char *backend_kind_program(enum backend_kind kind);
 
 #endif

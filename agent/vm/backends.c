@@ -13,7 +13,7 @@ struct member {
     unsigned index;
     struct backend *backend;
     bool runs, ready, undo;
-    bool told; /* to end */
+    bool told; /* asked to end */
 };
 
 struct backends {
@@ -128,7 +128,7 @@ void backends_stop(struct backends *backends)
     for (unsigned i = 0; i < backends->count; i++) {
         struct member *member = &backends->members[i];
 
-        /* Once: a second time would give it more time. */
+        /* Only once: a second call would restart the grace period. */
         if (member->runs && !member->told)
             backend_stop(member->backend);
         member->told = true;

@@ -6,13 +6,14 @@
 
 #include "common/errors.h"
 
-/* Words after "--" are the first program's (kernel-parameters.txt). */
+/* The kernel passes words after "--" to the init program
+ * (kernel-parameters.txt). */
 #define FLOOR_APPEND "rdinit=/bin/busybox -- poweroff -f"
 
 struct trial {
     GMainLoop *loop;
     struct machine *machine;
-    GError *error; /* what "failed" said */
+    GError *error; /* the error of "failed" */
 };
 
 static void on_ready(void *opaque)
@@ -47,7 +48,7 @@ static void on_folder_event(unsigned index, const char *type, json_t *payload,
 {
 }
 
-/* No command runs. */
+/* Unused: no command runs. */
 static void on_output(const struct command_output *output, void *opaque)
 {
 }
@@ -92,7 +93,8 @@ gboolean boot_trial_run(const struct session_config *config,
     return FALSE;
 }
 
-/* It ends before the shim could speak, which is a failure for the machine. */
+/* QEMU ends before the shim could say hello, so the machine reports a
+ * failure. */
 gboolean boot_trial_run_floor(struct session_config *config,
                               struct boot_trial *ret_trial, GError **error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * boot_trial - start a machine to see how long that takes, and end it.
+ * boot_trial - measure the start of a machine.
  *
  * Threads: on the main thread, whose default main loop it runs.
  */
@@ -14,14 +14,14 @@ struct boot_trial {
     enum accel accel;
 };
 
-/* Until the folders are mounted. Errors as of machine_new(), and what its
- * "failed" says. */
+/* Start a machine until its folders are mounted, then end it. Fails with the
+ * errors of machine_new() and of its "failed" callback. */
 gboolean boot_trial_run(const struct session_config *config,
                         struct boot_trial *ret_trial, GError **error);
 
-/* The same machine with the same kernel, whose first program powers off at
- * once: ret_trial->times.ended tells when. What it adds to config is taken
- * out again. Needs an image with busybox as /bin/busybox. */
+/* Start the same machine and kernel with an init that powers off at once;
+ * ret_trial->times.ended is the result. config is changed during the call and
+ * restored. The image must have busybox as /bin/busybox. */
 gboolean boot_trial_run_floor(struct session_config *config,
                               struct boot_trial *ret_trial, GError **error);
 

@@ -13,7 +13,7 @@
 #include "common/message.h"
 #include "shim/wire.h"
 
-/* A guest that babbles must not fill the host's log. */
+/* Limits on what a hostile guest can make the host log and queue. */
 enum { MAX_COMPLAINTS = 50, MAX_QUEUE = 16 << 20 };
 
 struct guest_channel {
@@ -37,7 +37,7 @@ void guest_channel_complain(struct guest_channel *channel, const char *format,
     va_end(args);
     log_warn(LOG_CONTROL, "message from the guest ignored: %s%s", text,
              channel->complaints == MAX_COMPLAINTS
-                 ? " (further ones are not logged)"
+                 ? " (further messages are not logged)"
                  : "");
 }
 
@@ -153,7 +153,7 @@ static gboolean take_error(struct guest_channel *channel, json_t *message,
     return TRUE;
 }
 
-/* Nothing waits for it. */
+/* A message that needs no action. */
 static gboolean take_note(struct guest_channel *channel, json_t *message,
                           GError **error)
 {
@@ -305,19 +305,19 @@ gboolean guest_channel_check_command(struct guest_channel *channel,
     const char *lacks = NULL;
 
     if (command->input && !channel->takes_input)
-        lacks = "to give a command input";
+        lacks = "to pass input to a command";
     else if (json_object_get(message, "encoding") && !channel->takes_bytes)
-        lacks = "for a command or a folder that is not UTF-8";
+        lacks = "to run a command or use a folder whose name is not UTF-8";
     json_decref(message);
     if (lacks)
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "the guest's shim is too old %s; build the image again "
-                    "with: stepback image build",
+                    "the guest's shim is too old %s; rebuild the image with: "
+                    "stepback image build",
                     lacks);
     else if (too_large)
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
-                            "the command, its environment and its input are "
-                            "longer than 1 MiB");
+        g_set_error_literal(
+            error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+            "the command, its environment and its input exceed 1 MiB");
     return !lacks && !too_large;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * guest_channel - the agent's end of the shim's port (shim/wire.h).
+ * guest_channel - the host end of the shim's port (shim/wire.h).
  *
- * The guest is hostile as far as this file knows. Every message is checked
- * here, so that what the callbacks get is well-formed; what is not is logged
- * (a bounded number of times) and ignored. Whether a message fits the moment
- * is for the callbacks to judge.
+ * The guest is treated as hostile. Every message is validated here, so
+ * callbacks receive well-formed messages only; malformed ones are ignored and
+ * logged, up to a limit. The callbacks decide whether a message fits the
+ * current state.
  *
  * Threads: a channel belongs to the thread that runs its GMainContext.
  */
@@ -22,15 +22,15 @@ struct guest_channel;
 struct guest_hello {
     gint64 version;
     const char *shim_version, *kernel;
-    gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: it does not say */
+    gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: not reported */
 };
 
 /* All pointers are borrowed for the call. A callback may free the channel. */
 struct guest_channel_callbacks {
     void (*hello)(const struct guest_hello *hello, void *opaque);
-    /* error: NULL if the mount is there. */
+    /* error: NULL on success. */
     void (*mounted)(const char *tag, const char *error, void *opaque);
-    /* A folder that was mounted has lost its connection. */
+    /* A mounted folder has lost its connection. */
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
@@ -45,21 +45,20 @@ guest_channel_new(int fd, const struct guest_channel_callbacks *callbacks,
                   void *opaque);
 void guest_channel_free(struct guest_channel *channel);
 
-/* A message the callbacks found out of place: log it, a bounded number of
- * times. */
+/* Log a message that the callbacks found out of place, up to a limit. */
 void guest_channel_complain(struct guest_channel *channel, const char *format,
                             ...) G_GNUC_PRINTF(2, 3);
 
-/* How many messages were ignored. */
+/* Return how many messages were ignored. */
 guint64 guest_channel_complaints(const struct guest_channel *channel);
 
-/* Whether the guest can run a command: ERROR_TOO_LARGE; ERROR_VM_LAUNCH_FAILED
- * if its shim is too old for it. */
+/* Check that the guest can run a command. Fails with ERROR_TOO_LARGE, or
+ * ERROR_VM_LAUNCH_FAILED if its shim is too old. */
 gboolean guest_channel_check_command(struct guest_channel *channel,
                                      const struct command *command,
                                      GError **error);
 
-/* Run a command that was checked; what it does is told with this id. */
+/* Run a checked command; messages about it carry this id. */
 void guest_channel_exec(struct guest_channel *channel, gint64 id,
                         const struct command *command);
 

@@ -72,10 +72,10 @@ static gboolean read_append(struct guest_image *image, const char *dir,
         g_free(image->append);
         image->append = g_strdup(append);
     } else {
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "%s is damaged; build the image again with: stepback "
-                    "image build",
-                    path);
+        g_set_error(
+            error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+            "%s is damaged; rebuild the image with: stepback image build",
+            path);
     }
     json_decref(json);
     return ok;

@@ -23,7 +23,7 @@ static gboolean check_shares(const struct launch *launch,
     } files[] = {
         { "QEMU", launch->qemu },
         { "the file system daemon", launch->daemon },
-        { "the program of the guest's network", launch->net },
+        { "the program for the guest's network", launch->net },
         { "qemu-img", config->persistent ? qemu_img : NULL },
         { "diff(1)", diff },
         { "the guest's kernel", launch->image->kernel },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launch - what must be found and made before a machine can be started.
+ * launch - find and create the prerequisites of a machine.
  */
 #ifndef AGENT_VM_LAUNCH_H
 #define AGENT_VM_LAUNCH_H
@@ -16,20 +16,20 @@ struct launch {
     /* Programs; NULL: not installed, or not needed (net). */
     char *qemu, *daemon, *net;
     struct guest_image *image;
-    struct vm_disk *disk; /* NULL: the machine has none of its own */
+    struct vm_disk *disk; /* NULL: the machine has no persistent disk */
     struct runtime_dir *dir;
 
-    /* Paths in dir. Of the sockets there is one for each working folder. */
+    /* Paths in dir; one socket per working folder. */
     char *fs_sockets[SESSION_MAX_DIRECTORIES];
     char *control_sockets[SESSION_MAX_DIRECTORIES];
     char *console;
 };
 
-/* NULL and error: ERROR_VM_LAUNCH_FAILED, ERROR_INVALID_FIELD,
- * ERROR_INVALID_DIRECTORY, each with what can be done about it. */
+/* On failure return NULL with ERROR_VM_LAUNCH_FAILED, ERROR_INVALID_FIELD or
+ * ERROR_INVALID_DIRECTORY; the text names the remedy. */
 struct launch *launch_new(const struct session_config *config, GError **error);
 
-/* The runtime folder is removed. NULL is allowed. */
+/* Free the object and remove the runtime folder. NULL is allowed. */
 void launch_free(struct launch *launch);
 
 #endif

@@ -3,13 +3,13 @@
  * machine - see machine.h.
  *
  * Stages: BACKEND (the daemons start) -> BOOTING (QEMU runs) -> MOUNTING (the
- * shim said hello) -> RUNNING. A start that does not succeed leads from BOOTING
- * to RESTARTING, and from there to BACKEND (machine_boot.c). Any stage leads
- * to FAILED, and from everywhere machine_stop() leads to STOPPING.
+ * shim said hello) -> RUNNING. A failed start goes from BOOTING to RESTARTING
+ * and back to BACKEND (machine_boot.c). Any stage may go to FAILED, and
+ * machine_stop() goes to STOPPING from every stage.
  *
- * What the guest says is machine_guest.c's.
+ * machine_guest.c handles the guest's messages.
  *
- * The order of ends: QEMU first, then its network, then the daemons, which
+ * Shutdown order: QEMU first, then its network process, then the daemons, which
  * close their logs.
  */
 #include "agent/vm/machine.h"
@@ -20,15 +20,15 @@
 #include "common/fd.h"
 #include "common/log.h"
 
-/* QEMU's end makes the daemon end, and a guest's that reboots closes the port.
- * So the daemon's clean end, and the port's, are looked into only if QEMU is
- * still there after this. On a busy host a process that gives
- * back a guest's memory takes its time between closing files and its end. */
+/* The end of QEMU also ends the daemon, and a rebooting guest closes the port.
+ * So the daemon's clean end and the closed port count as failures only if QEMU
+ * still runs after this delay. On a busy host a process that frees a guest's
+ * memory needs time between closing its files and its end. */
 enum { BLAME_MS = 2000 };
 
 /* ---- ends ---------------------------------------------------------------- */
 
-static gboolean tell_stopped(gpointer data)
+static gboolean notify_stopped(gpointer data)
 {
     struct machine *machine = data;
 
@@ -47,7 +47,7 @@ static void stop_further(struct machine *machine)
     else if (backends_run(machine->backends))
         backends_stop(machine->backends);
     else if (!machine->stopped_source)
-        machine->stopped_source = g_idle_add(tell_stopped, machine);
+        machine->stopped_source = g_idle_add(notify_stopped, machine);
 }
 
 /* ---- QEMU ---------------------------------------------------------------- */
@@ -70,7 +70,9 @@ static void on_vm_exited(struct vm *vm, void *opaque)
         g_autofree char *text = g_strdup_printf(
             "%s%s%s%s%s", end,
             stage == RUNNING ? "" : ", before the guest was up",
-            kvm ? "; it was to use KVM, and 'auto' would go on with TCG" : "",
+            kvm ? "; the accelerator was set to KVM; 'auto' would fall back to "
+                  "TCG"
+                : "",
             *console ? "; its console ends with:\n" : "", console);
 
         machine_fail_with(machine,
@@ -123,7 +125,7 @@ static void on_network_warning(json_t *payload, void *opaque)
         machine->callbacks->event("event.warning", payload, machine->opaque);
 }
 
-/* Commands and undo do not need it. */
+/* Commands and undo work without the network. */
 static void on_network_ended(const GError *error, void *opaque)
 {
     struct machine *machine = opaque;

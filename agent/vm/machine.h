@@ -2,9 +2,8 @@
  *
  * machine - a virtual machine over working folders: QEMU and the daemons.
  *
- * Starts both, sees to it that the guest has mounted the folders, and ends
- * them. One object is one run; when it has failed it only remains to be
- * stopped and freed.
+ * Starts them, makes the guest mount the folders, and ends them. One object is
+ * one run; a failed one can only be stopped and freed.
  *
  * Threads: all on the main thread.
  */
@@ -23,43 +22,42 @@
 
 struct machine;
 
-/* Start a machine. config is borrowed for its life. NULL and error: as in
- * session_config.h and guest_image.h, ERROR_VM_LAUNCH_FAILED,
- * ERROR_BACKEND_FAILED. */
+/* Start a machine. config is borrowed for the object's life. On failure return
+ * NULL with the errors of session_config.h and guest_image.h,
+ * ERROR_VM_LAUNCH_FAILED or ERROR_BACKEND_FAILED. */
 struct machine *machine_new(const struct session_config *config,
                             const char *log_level,
                             const struct machine_callbacks *callbacks,
                             void *opaque, GError **error);
 
-/* What still runs is killed. NULL is allowed. */
+/* Free the machine; running processes are killed. NULL is allowed. */
 void machine_free(struct machine *machine);
 
-/* End it in order, or at once; "stopped" follows. */
+/* End the machine: in order, or at once. "stopped" follows. */
 void machine_stop(struct machine *machine);
 void machine_kill(struct machine *machine);
 
-/* Let the guest stand still, or go on. */
+/* Pause or resume the guest's processors. */
 void machine_hold(struct machine *machine, bool hold);
-/* Whether QEMU says that it does. */
+/* Return whether QEMU has reported the pause. */
 bool machine_is_held(const struct machine *machine);
 
 /* Borrowed; valid between "ready" and "failed" or machine_stop(). */
 struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);
-/* NULL if the guest has no network card, or it is gone. */
+/* NULL if the guest has no network card, or the network process has ended. */
 struct network *machine_network(struct machine *machine);
 
-/* How many of the guest's messages were ignored. */
+/* Return how many of the guest's messages were ignored. */
 guint64 machine_complaints(const struct machine *machine);
 
-/* The path of the machine's own disk, which outlives it. Borrowed; NULL: what
- * it writes besides the folders is lost with it. */
+/* Return the path of the machine's persistent disk. Borrowed; NULL: everything
+ * written outside the folders is lost when the machine ends. */
 const char *machine_disk(const struct machine *machine);
 
-/* Borrowed. */
 const struct machine_times *machine_times(const struct machine *machine);
 
 enum accel machine_accel(const struct machine *machine);
-/* From machine_new() to "ready". */
+/* From machine_new() to "ready", in ms. */
 gint64 machine_boot_ms(const struct machine *machine);
 #endif

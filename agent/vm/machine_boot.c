@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine_boot - see machine_parts.h: a start that does not succeed, and the
- * one after it.
+ * machine_boot - see machine_boot.h: restart a guest that does not come up.
  *
- * KVM may be there and yet not run a guest: the next start is with TCG. With
- * TCG about one kernel in a hundred crashes or hangs while it patches its own
- * code (text_poke_early): it is started again once. QEMU and the daemons, which
- * end with their front-end, are ended first. Each start has the whole boot
- * timeout.
+ * KVM may be present and yet unable to run a guest: the next start uses TCG.
+ * With TCG about one kernel in a hundred crashes or hangs while it patches its
+ * own code (text_poke_early): it is restarted once. QEMU and the daemons, which
+ * end with their front-end, end first. Each start has the whole boot timeout.
  */
 #include "agent/vm/machine_boot.h"
 
@@ -18,10 +16,11 @@
 
 enum {
     LOOK_MS = 500,
-    HANG_PART = 3, /* of the boot timeout: a guest that is not up then hangs */
+    HANG_PART = 3, /* fraction 1/N of the boot timeout after which a silent
+                      guest counts as hung */
 };
 
-/* Linux prints this before it reboots, or, if it has not parsed "panic=-1" yet,
+/* Linux prints this before it reboots, or, before it has parsed "panic=-1",
  * before it halts. */
 #define PANIC_TEXT "Kernel panic - not syncing"
 
@@ -47,19 +46,19 @@ void machine_boot_begin(struct machine *machine)
                                                 on_boot_timeout, machine);
 }
 
-/* ---- from one start to the next ------------------------------------------ */
+/* ---- restarts ------------------------------------------------------------ */
 
 static void start_again(struct machine *machine, const char *reason)
 {
     g_autofree char *console = vm_console_tail(machine->vm, VM_CONSOLE_TRACE);
     bool kvm = machine->accel == ACCEL_KVM;
     g_autofree char *text =
-        kvm ? g_strdup("the guest does not come up with KVM; it is started "
-                       "again with TCG, which is slow")
-            : g_strdup_printf("the guest's kernel %s; it is started again once",
+        kvm ? g_strdup("the guest does not boot with KVM; restarting it with "
+                       "TCG, which is slow")
+            : g_strdup_printf("the guest's kernel %s; restarting it once",
                               reason);
 
-    machine_clear_timers(machine); /* also the one that blames a daemon */
+    machine_clear_timers(machine); /* with the timer that blames a daemon */
     machine->stage = RESTARTING;
     if (kvm)
         machine->accel = ACCEL_TCG;
@@ -67,7 +66,7 @@ static void start_again(struct machine *machine, const char *reason)
         machine->started_again = true;
     machine_warn(machine, NULL, text);
     if (*console)
-        log_warn(LOG_SESSION, "the console of that start ends with:\n%s",
+        log_warn(LOG_SESSION, "the console of the failed start ends with:\n%s",
                  console);
     if (machine->vm_runs)
         vm_kill(machine->vm);
@@ -80,7 +79,9 @@ static gboolean restart(gpointer data)
     g_autoptr(GError) error = NULL;
 
     machine->restart_source = 0;
-    unlink(machine->launch->console); /* a panic there is of the last start */
+    unlink(
+        machine->launch
+            ->console); /* a panic text in it belongs to the previous start */
     g_clear_pointer(&machine->vm, vm_free);
     g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);
@@ -98,7 +99,7 @@ void machine_boot_continue(struct machine *machine)
         backends_stop(machine->backends);
         return;
     }
-    /* Not inside a callback of what is freed here. */
+    /* Defer: the caller may be a callback of an object that is freed here. */
     if (!machine->restart_source)
         machine->restart_source = g_idle_add(restart, machine);
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine_boot - a guest that does not come up is started again.
+ * machine_boot - restart a guest that does not come up.
  */
 #ifndef AGENT_VM_MACHINE_BOOT_H
 #define AGENT_VM_MACHINE_BOOT_H
 
 #include "agent/vm/machine_core.h"
 
-/* The boot timeout begins. */
+/* Start the boot timeout. */
 void machine_boot_begin(struct machine *machine);
-/* QEMU runs: see to it that a guest that hangs is started again. */
+/* QEMU runs: watch the boot, and restart a guest that hangs. */
 void machine_boot_watch(struct machine *machine);
-/* QEMU has ended before the guest was up. True: the guest is started again. */
+/* QEMU has ended before the guest was up. Return true if the guest will be
+ * restarted. */
 bool machine_boot_ended(struct machine *machine);
-/* While RESTARTING: QEMU or a daemon has ended. */
+/* In the stage RESTARTING, a QEMU or daemon process has ended. */
 void machine_boot_continue(struct machine *machine);
 
 #endif

@@ -34,7 +34,7 @@ void machine_fail_with(struct machine *machine, enum error_code code,
 
 void machine_warn(struct machine *machine, const char *code, const char *text)
 {
-    g_autofree char *valid = g_utf8_make_valid(text, -1); /* it names folders */
+    g_autofree char *valid = g_utf8_make_valid(text, -1); /* folder names */
 
     log_warn(LOG_SESSION, "%s", valid);
     machine->callbacks->event(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine_core - a machine, for the files of machine.h alone.
+ * machine_core - the machine object, private to the files that implement
+ * machine.h.
  */
 #ifndef AGENT_VM_MACHINE_CORE_H
 #define AGENT_VM_MACHINE_CORE_H
@@ -31,31 +32,31 @@ struct machine {
     void *opaque;
 
     struct launch *launch;
-    /* Of machine.c. */
+    /* Implemented in machine.c. */
     gboolean (*start_backends)(struct machine *machine, GError **error);
     enum accel accel;
     bool started_again; /* with TCG */
 
-    /* Both objects outlive their processes, because commands hold pointers
-     * into them; these flags tell that the process is there. */
+    /* Both objects outlive their processes, because commands hold pointers into
+     * them; these flags say whether the process runs. */
     struct backends *backends;
     struct vm *vm;
     struct network *network;
     bool vm_runs;
-    unsigned mounted;                   /* folders that the guest has mounted */
-    bool lost[SESSION_MAX_DIRECTORIES]; /* to be mounted again */
+    unsigned mounted; /* number of folders that the guest has mounted */
+    bool lost[SESSION_MAX_DIRECTORIES]; /* folders to remount */
     unsigned losses;                    /* since first_loss, monotonic, us */
     gint64 first_loss;
     struct machine_times times;
     guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
 };
 
-/* "failed", once, with this error (borrowed). */
+/* Call "failed", once, with this error (borrowed). */
 void machine_fail(struct machine *machine, const GError *error);
 void machine_fail_with(struct machine *machine, enum error_code code,
                        const char *text);
 
-/* event.warning; code (may be NULL): which one it is. */
+/* Send event.warning; code identifies the warning and may be NULL. */
 void machine_warn(struct machine *machine, const char *code, const char *text);
 
 void machine_clear_timers(struct machine *machine);

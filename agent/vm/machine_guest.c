@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine_guest - see machine_parts.h: what the guest says, and the folders
- * that it mounts.
+ * machine_guest - see machine_guest.h: the guest's messages, and mounting the
+ * folders.
  */
 #include "agent/vm/machine_guest.h"
 
@@ -10,8 +10,8 @@
 #include "common/log.h"
 #include "shim/wire.h"
 
-/* A folder's connection may break so often in this time; who breaks it more
- * often does so on purpose. */
+/* Limit on lost connections per period. A guest that exceeds it breaks them on
+ * purpose. */
 enum { LOSSES_MAX = 16, LOSSES_S = 60 };
 
 /* ---- folders ------------------------------------------------------------- */
@@ -26,13 +26,13 @@ static void mount_folder(struct machine *machine, unsigned index)
         backend_kind_name(config->backend), directory->read_only);
 }
 
-/* One after the other: what the guest answers is then for the last one. */
+/* One at a time, so that the guest's answer belongs to the last request. */
 static void mount_next(struct machine *machine)
 {
     mount_folder(machine, machine->mounted);
 }
 
-/* The folder with this tag, or config->n_directories. */
+/* Return the index of the folder with this tag, or config->n_directories. */
 static unsigned find_folder(const struct machine *machine, const char *tag)
 {
     const struct session_config *config = machine->config;
@@ -65,8 +65,8 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
     if (hello->version != WIRE_VERSION) {
         g_autofree char *text = g_strdup_printf(
             "the guest's shim speaks version %" G_GINT64_FORMAT
-            " of the protocol and not %d; build the image again with: "
-            "stepback image build",
+            " of the protocol, not %d; rebuild the image with: stepback image "
+            "build",
             hello->version, WIRE_VERSION);
 
         machine_fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
@@ -115,7 +115,7 @@ static void on_mounted(const char *tag, const char *error, void *opaque)
     machine->callbacks->ready(machine->opaque);
 }
 
-/* Whether a folder's connection breaks too often. */
+/* Return whether a folder's connection breaks too often. */
 static bool is_hopeless(struct machine *machine)
 {
     gint64 now = g_get_monotonic_time();
@@ -127,9 +127,9 @@ static bool is_hopeless(struct machine *machine)
     return ++machine->losses > LOSSES_MAX;
 }
 
-/* Its pump was killed, or the daemon did not like what came from it. The old
- * connection may end within a message, so it gets a new one first. If the
- * daemon has ended, that is told by itself. */
+/* The guest's pump was killed, or the daemon refused its data. The old
+ * connection may have ended within a message, so the port gets a new connection
+ * before the remount. If the daemon has ended, its own event reports it. */
 static void on_unmounted(const char *tag, const char *reason, void *opaque)
 {
     struct machine *machine = opaque;
@@ -146,12 +146,12 @@ static void on_unmounted(const char *tag, const char *reason, void *opaque)
     }
     if (is_hopeless(machine)) {
         fail_to_mount(machine, index, ERROR_BACKEND_FAILED,
-                      "its connection breaks again and again");
+                      "its connection breaks repeatedly");
         return;
     }
     machine->lost[index] = true;
     text = g_strdup_printf("the guest has lost its connection to the working "
-                           "folder %s (%.300s); it is mounted again",
+                           "folder %s (%.300s); remounting it",
                            config->directories[index]->path, reason);
     machine_warn(machine, MACHINE_RECONNECTS, text);
     vm_reconnect_folder(machine->vm, index, machine->launch->fs_sockets[index]);
@@ -192,7 +192,7 @@ static void on_refused(gint64 id, const char *message, void *opaque)
     machine->callbacks->refused(id, message, machine->opaque);
 }
 
-/* QEMU is ending: on_vm_exited() comes with the reason. */
+/* QEMU is ending: on_vm_exited() follows with the reason. */
 static void on_guest_closed(void *opaque)
 {
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine_guest - what the guest says.
+ * machine_guest - handle the guest's messages.
  */
 #ifndef AGENT_VM_MACHINE_GUEST_H
 #define AGENT_VM_MACHINE_GUEST_H
 
 #include "agent/vm/machine_core.h"
 
-/* What the guest says, for a machine as opaque. */
+/* Callbacks for the guest's messages; opaque is the machine. */
 extern const struct guest_channel_callbacks machine_guest_callbacks;
 
-/* A lost folder's port has a new connection; or, with an error, has none. */
+/* The port of a lost folder has a new connection, or failed to get one
+ * (error). */
 void machine_folder_reconnected(struct machine *machine, unsigned index,
                                 const char *error);
 

@@ -18,7 +18,7 @@
 
 enum {
     NAME_SERVER_S = 3,
-    /* It ends with QEMU, which is no reason to complain (machine.c). */
+    /* The process ends with QEMU, which is not an error (machine.c). */
     BLAME_MS = 2000,
 };
 
@@ -33,7 +33,7 @@ struct network {
     char *last_error;
 };
 
-/* ---- what it says -------------------------------------------------------- */
+/* ---- messages of the process --------------------------------------------- */
 
 static bool is_name_server(const char *destination, json_int_t port)
 {
@@ -50,17 +50,17 @@ static char *describe_refusal(json_t *payload)
     json_int_t port = json_integer_value(json_object_get(payload, "port"));
 
     if (!destination)
-        return g_strdup("the network policy keeps the guest from more "
-                        "addresses, which are not told one by one");
+        return g_strdup("the network policy blocks the guest from further "
+                        "addresses, which are not reported one by one");
     if (is_name_server(destination, port))
-        return g_strdup("the network policy keeps the guest from asking a name "
-                        "server; add dns to the list to allow it");
+        return g_strdup("the network policy blocks the guest's DNS queries; "
+                        "add dns to the list to allow them");
     if (port == 0)
-        return g_strdup_printf("the network policy keeps the guest from %s "
-                               "(%s)",
-                               destination, protocol);
-    return g_strdup_printf("the network policy keeps the guest from %s "
-                           "(%s port %" JSON_INTEGER_FORMAT ")",
+        return g_strdup_printf(
+            "the network policy blocks the guest from %s (%s)", destination,
+            protocol);
+    return g_strdup_printf("the network policy blocks the guest from %s (%s "
+                           "port %" JSON_INTEGER_FORMAT ")",
                            destination, protocol, port);
 }
 
@@ -70,7 +70,7 @@ static char *describe_limit(json_t *payload)
         { "tcp", "TCP connections", "further ones wait until others end" },
         { "dns_tcp", "TCP connections to the name server",
           "further ones wait until others end" },
-        { "udp", "UDP flows", "those idle the longest are closed" },
+        { "udp", "UDP flows", "the longest idle ones are closed" },
         { "dns", "DNS lookups at a time", "the oldest get no answer" },
         { "icmp", "pings at a time", "the oldest get no answer" },
     };
@@ -130,8 +130,8 @@ static gboolean blame(gpointer data)
     g_autofree char *end = child_describe_exit(network->process);
     g_autoptr(GError) error = g_error_new(
         STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-        "the guest's network is gone: " NETWORK_PROGRAM " %s%s%s", end,
-        network->last_error ? ": " : "",
+        "the guest's network process has ended: " NETWORK_PROGRAM " %s%s%s",
+        end, network->last_error ? ": " : "",
         network->last_error ? network->last_error : "");
 
     network->blame_timer = 0;
@@ -156,7 +156,7 @@ static const struct child_callbacks child_callbacks = {
     .exited = on_exited,
 };
 
-/* ---- what it is told ----------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------- */
 
 static json_t *find_name_server(void)
 {

@@ -2,8 +2,8 @@
  *
  * qmp - see qmp.h.
  *
- * QEMU takes commands only after "qmp_capabilities"; both that and later
- * commands are queued at once, because QEMU answers in order.
+ * QEMU accepts commands only after "qmp_capabilities"; that command and later
+ * ones are queued at once, because QEMU answers in order.
  */
 #include "agent/vm/qmp.h"
 
@@ -29,7 +29,7 @@ static bool is_port_closed(const char *event, json_t *data)
            json_is_false(json_object_get(data, "open"));
 }
 
-/* What answers a command that was given an id; others have none. */
+/* Handle the answer to a command with an id; other commands have none. */
 static void take_answer(struct qmp *qmp, json_t *message, const char *error)
 {
     json_t *id = json_object_get(message, "id");
@@ -38,7 +38,8 @@ static void take_answer(struct qmp *qmp, json_t *message, const char *error)
         qmp->callbacks->reconnected(json_string_value(id), error, qmp->opaque);
 }
 
-/* QEMU tells why it will end (SHUTDOWN); "guest": by the guest's doing. */
+/* QEMU reports why it is about to end (SHUTDOWN); "guest": the guest caused
+ * it. */
 static void note_shutdown(struct qmp *qmp, json_t *data)
 {
     const char *reason = json_string_value(json_object_get(data, "reason"));
@@ -70,7 +71,7 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
     const char *event;
 
     if (status != JSONL_OK) {
-        log_warn(LOG_SESSION, "bad line from QEMU's monitor: %s", text);
+        log_warn(LOG_SESSION, "malformed line from QEMU's monitor: %s", text);
         return;
     }
     error = json_object_get(message, "error");

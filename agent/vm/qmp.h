@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * qmp - QEMU's own control connection.
+ * qmp - the control connection to QEMU's monitor.
  *
- * Asks for little: that QEMU ends, that the guest stands still, and that a
- * port of it gets a new connection. What QEMU reports is logged, and by whose
- * doing it ends is kept.
+ * Sends few commands: quit, stop and cont, and a new connection for a port.
+ * QEMU's events are logged, and the cause of its end is recorded.
  *
  * Threads: a connection belongs to the thread that runs its GMainContext.
  */
@@ -15,39 +14,39 @@
 
 struct qmp;
 
-/* Each may free the connection. */
+/* Each callback may free the connection. */
 struct qmp_callbacks {
     /* The guest closed a virtio-serial port that it had opened. */
     void (*port_closed)(void *opaque);
-    /* qmp_reconnect() is done; error (borrowed) is NULL or says why not. */
+    /* qmp_reconnect() is done; error (borrowed) is NULL on success. */
     void (*reconnected)(const char *chardev, const char *error, void *opaque);
-    /* QEMU has hung up: all that it had to say was taken. */
+    /* QEMU has hung up; all its messages were processed. */
     void (*closed)(void *opaque);
 };
 
-/* Talk QMP over a connected socket (taken). */
+/* Speak QMP over a connected socket (taken). */
 struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks,
                     void *opaque);
 void qmp_free(struct qmp *qmp);
 
-/* Ask QEMU to end at once, without the guest. */
+/* Make QEMU end at once, without a guest shutdown. */
 void qmp_quit(struct qmp *qmp);
 
-/* Stop the guest's processors, or let them go on. */
+/* Stop or resume the guest's processors. */
 void qmp_hold(struct qmp *qmp, bool hold);
 
-/* Give a chardev a new connection to a Unix socket. Whatever was under way, in
- * either direction, is dropped with the old one, so no message is torn. */
+/* Give a chardev a new connection to a Unix socket. All data in flight, in both
+ * directions, is dropped with the old connection, so no message is torn. */
 void qmp_reconnect(struct qmp *qmp, const char *chardev, const char *path);
 
-/* Whether QEMU has reported that they stand. */
+/* Return whether QEMU has reported that the processors are stopped. */
 bool qmp_is_held(const struct qmp *qmp);
 
-/* What the guest has done that QEMU ends by. */
+/* The guest's action that ended QEMU. */
 enum qmp_guest_end {
-    QMP_GUEST_NONE,    /* nothing */
-    QMP_GUEST_RESET,   /* it was to start again */
-    QMP_GUEST_STOPPED, /* it was switched off */
+    QMP_GUEST_NONE,    /* none */
+    QMP_GUEST_RESET,   /* reboot */
+    QMP_GUEST_STOPPED, /* power off */
 };
 
 enum qmp_guest_end qmp_guest_end(const struct qmp *qmp);

@@ -30,7 +30,7 @@ gboolean session_config_share(struct session_config *config,
 
     if (config->n_directories == SESSION_MAX_DIRECTORIES) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_MANY_DIRECTORIES,
-                    "a session has at most %d working folders",
+                    "a session can have at most %d working folders",
                     SESSION_MAX_DIRECTORIES);
         return FALSE;
     }

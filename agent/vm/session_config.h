@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_config - what a session is to be.
+ * session_config - the configuration of a session.
  *
- * The command line and the protocols fill one in; session_config_check() must
- * pass it before a session starts.
+ * The command line and the protocols fill it in; session_config_check() must
+ * accept it before a session starts.
  */
 #ifndef AGENT_VM_SESSION_CONFIG_H
 #define AGENT_VM_SESSION_CONFIG_H
@@ -22,34 +22,35 @@ enum { SESSION_MEMORY_MIN_MB = 128, SESSION_MEMORY_MAX_MB = 1 << 20 };
 
 struct session_config {
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];
-    unsigned n_directories; /* 1 at least */
+    unsigned n_directories; /* at least 1 */
     enum backend_kind backend;
     struct network_policy network;
     enum ic_outside_policy outside_policy;
-    gboolean allow_suid, allow_devices, host_ids; /* of the file servers */
+    gboolean allow_suid, allow_devices, host_ids; /* for the file servers */
 
     unsigned memory_mb, boot_timeout_s;
-    unsigned cpus; /* 0: as many as suit the accelerator */
+    unsigned cpus; /* 0: depends on the accelerator */
     enum accel accel;
     char *kernel, *initrd, *disk; /* absolute; NULL: the image's */
     char *image;
-    char *kernel_append; /* ends the kernel's command line; or NULL */
+    char *kernel_append; /* appended to the kernel's command line; or NULL */
 
-    gboolean force_share; /* even if share_check.h would refuse */
+    gboolean force_share; /* skip the checks of share_check.h */
     bool persistent;      /* the machine keeps its disk */
-    bool wipe;            /* the machine's disk: begin with a new one */
+    bool wipe;            /* start with a new persistent disk */
 
     char *agent_command;           /* for prompts; NULL: none */
-    struct undo_limits *limits;    /* NULL: the engine's own */
+    struct undo_limits *limits;    /* NULL: the engine's defaults */
     struct safeguard_rules *rules; /* NULL: none */
 };
 
-/* The defaults, without a folder. */
+/* Create a configuration with the defaults and no folder. */
 struct session_config *session_config_new(void);
 void session_config_free(struct session_config *config);
 
-/* Share a folder, too, as session_directory_new() reads it. FALSE and error:
- * ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_FIELD, ERROR_INVALID_DIRECTORY. */
+/* Add a folder, parsed as in session_directory_new(). On failure return FALSE
+ * with ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_FIELD or
+ * ERROR_INVALID_DIRECTORY. */
 gboolean session_config_share(struct session_config *config,
                               const struct session_share *share,
                               GError **error);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_config_check - whether a session may have these folders.
+ * session_config_check - check that a session may use its folders.
  */
 #ifndef AGENT_VM_SESSION_CONFIG_CHECK_H
 #define AGENT_VM_SESSION_CONFIG_CHECK_H
 
 #include "agent/vm/session_config.h"
 
-/* Complete and check the folders of a configuration. ERROR_INVALID_FIELD,
- * ERROR_INVALID_DIRECTORY. */
+/* Complete and check the folders of a configuration. Fails with
+ * ERROR_INVALID_FIELD or ERROR_INVALID_DIRECTORY. */
 gboolean session_config_check(const struct session_config *config,
                               GError **error);
 

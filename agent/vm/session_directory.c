@@ -2,8 +2,8 @@
  *
  * session_directory - see session_directory.h.
  *
- * One folder is /mnt/working in the guest. Several are /mnt/working/0 and so
- * on, and the first one is still where commands begin.
+ * A single folder is /mnt/working in the guest. Several are /mnt/working/0 and
+ * so on; commands start in the first.
  */
 #include "agent/vm/session_directory.h"
 
@@ -57,9 +57,9 @@ static gboolean resolve(struct session_directory *directory, const char *path,
     return TRUE;
 }
 
-/* Where the log is: as asked, or the default place. */
-static gboolean place_log(struct session_directory *directory,
-                          const char *undo_dir, GError **error)
+/* Set the path of the log: the given one, or the default log path. */
+static gboolean set_log_path(struct session_directory *directory,
+                             const char *undo_dir, GError **error)
 {
     g_autofree char *place = NULL;
 
@@ -71,7 +71,7 @@ static gboolean place_log(struct session_directory *directory,
                      : ic_default_undo_dir(directory->path, error);
     if (!place)
         return FALSE;
-    /* No link on the way can be turned elsewhere then. */
+    /* With symlinks resolved, no link on the path can be redirected later. */
     directory->undo_dir = real_path_of(place);
     return TRUE;
 }
@@ -87,13 +87,13 @@ session_directory_new(const struct session_share *share, GError **error)
     if (share->label && !*share->label)
         ok = invalid(error, "label", "must not be empty");
     if (ok && resolve(directory, share->path, error) &&
-        place_log(directory, share->undo_dir, error))
+        set_log_path(directory, share->undo_dir, error))
         return directory;
     session_directory_free(directory);
     return NULL;
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- the set of folders -------------------------------------------------- */
 
 static bool has_label(struct session_directory *const *directories,
                       unsigned count, const char *label)
@@ -105,14 +105,14 @@ static bool has_label(struct session_directory *const *directories,
     return false;
 }
 
-/* Labels that were given are unique; the others are made so. */
+/* Given labels must be unique; generated labels are made unique. */
 static gboolean label_all(struct session_directory *const *directories,
                           unsigned count, GError **error)
 {
     for (unsigned i = 0; i < count; i++) {
         if (directories[i]->label &&
             has_label(directories, i, directories[i]->label))
-            return invalid(error, "label", "must be another for each folder");
+            return invalid(error, "label", "must be different for each folder");
     }
     for (unsigned i = 0; i < count; i++) {
         g_autofree char *base = g_path_get_basename(directories[i]->path);
@@ -131,7 +131,8 @@ static gboolean label_all(struct session_directory *const *directories,
     return TRUE;
 }
 
-/* The daemon checks it as well; but other programs run by then. */
+/* The daemon checks this as well, but only after other programs have
+ * started. */
 static gboolean check_own_log(const struct session_directory *directory,
                               GError **error)
 {
@@ -139,16 +140,16 @@ static gboolean check_own_log(const struct session_directory *directory,
     g_autofree char *problem = NULL;
 
     if (log && real_path_is_beneath(log, directory->path))
-        problem = g_strdup_printf("its undo log, %s, must lie outside the "
-                                  "shared folder, as the guest could change "
-                                  "it there; choose another place "
-                                  "(\"undo_dir\", or --undo-dir)",
-                                  log);
+        problem = g_strdup_printf(
+            "its undo log, %s, must lie outside the shared folder, where the "
+            "guest could change it; choose another path (\"undo_dir\", or "
+            "--undo-dir)",
+            log);
     else if (log && real_path_is_beneath(directory->path, log))
-        problem = g_strdup_printf("it lies in its own undo log, %s; choose "
-                                  "another place for that "
-                                  "(\"undo_dir\", or --undo-dir)",
-                                  log);
+        problem = g_strdup_printf(
+            "it lies in its own undo log, %s; choose another path for the log "
+            "(\"undo_dir\", or --undo-dir)",
+            log);
     return !problem || invalid_directory(directory->path, problem, error);
 }
 
@@ -169,7 +170,8 @@ static gboolean check_apart(const struct session_directory *one,
     if (one->undo_dir && other->undo_dir &&
         real_path_is_beneath(one->undo_dir, other->undo_dir))
         return invalid_directory(
-            one->path, "its undo log is, or lies in, another folder's", error);
+            one->path, "its undo log is, or lies in, another folder's undo log",
+            error);
     return TRUE;
 }
 
@@ -188,8 +190,8 @@ session_directory_check_apart(struct session_directory *const *directories,
     return TRUE;
 }
 
-static void place_all(struct session_directory *const *directories,
-                      unsigned count)
+static void set_guest_paths(struct session_directory *const *directories,
+                            unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         directories[i]->tag = count == 1 ? g_strdup(TAG)
@@ -205,7 +207,7 @@ gboolean
 session_directory_complete(struct session_directory *const *directories,
                            unsigned count, GError **error)
 {
-    place_all(directories, count);
+    set_guest_paths(directories, count);
     return label_all(directories, count, error);
 }
 

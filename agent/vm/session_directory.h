@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_directory - a session's working folders: what a frontend says of
- * them.
+ * session_directory - the working folders of a session.
  *
- * No two overlap, and no undo log lies in one: a daemon would take what the
- * other does for edits from outside. Labels are unique.
+ * Folders do not overlap, and no undo log lies in a folder: a daemon would see
+ * another daemon's writes as outside edits. Labels are unique.
  */
 #ifndef AGENT_VM_SESSION_DIRECTORY_H
 #define AGENT_VM_SESSION_DIRECTORY_H
@@ -19,38 +18,38 @@ enum { SESSION_MAX_DIRECTORIES = 8 };
 struct session_directory {
     char *path; /* absolute, symlinks resolved */
     char *label;
-    char *undo_dir; /* NULL: none, it is read-only */
+    char *undo_dir; /* NULL: none, the folder is read-only */
     bool read_only;
     char *tag;        /* of the mount */
-    char *guest_path; /* where the guest has it */
+    char *guest_path; /* path in the guest */
 };
 
-/* What is wanted of a folder. */
+/* The request to share a folder. */
 struct session_share {
     const char *path, *undo_dir; /* absolute; undo_dir may be NULL */
     const char *label;           /* or NULL */
     bool read_only;
 };
 
-/* Resolve a folder and its undo log. NULL and error: ERROR_INVALID_FIELD,
- * ERROR_INVALID_DIRECTORY. */
+/* Resolve a folder and its undo log. On failure return NULL with
+ * ERROR_INVALID_FIELD or ERROR_INVALID_DIRECTORY. */
 struct session_directory *
 session_directory_new(const struct session_share *share, GError **error);
 
-/* Give all their labels, tags and places in the guest. ERROR_INVALID_FIELD: a
- * label was given twice. */
+/* Assign labels, tags and guest paths to all folders. Fails with
+ * ERROR_INVALID_FIELD if a label was given twice. */
 gboolean
 session_directory_complete(struct session_directory *const *directories,
                            unsigned count, GError **error);
 
-/* Refuse folders and undo logs that overlap: ERROR_INVALID_DIRECTORY. */
+/* Refuse overlapping folders and undo logs: ERROR_INVALID_DIRECTORY. */
 gboolean
 session_directory_check_apart(struct session_directory *const *directories,
                               unsigned count, GError **error);
 
 void session_directory_free(struct session_directory *directory);
 
-/* FALSE and error: ERROR_INVALID_FIELD. */
+/* On failure return FALSE with ERROR_INVALID_FIELD. */
 gboolean session_directory_find(struct session_directory *const *directories,
                                 unsigned count, struct folder_ref folder,
                                 unsigned *ret_index, GError **error);

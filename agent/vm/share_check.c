@@ -22,8 +22,8 @@ static bool contains_home(const char *folder, const char *home)
 {
     g_autofree char *real = home && *home == '/' ? real_path_of(home) : NULL;
 
-    /* The home of a service user is often "/", and holds nothing of the user's.
-     */
+    /* The home of a service user is often "/" and holds none of the user's
+     * files. */
     return real && strcmp(real, "/") != 0 && real_path_is_beneath(real, folder);
 }
 
@@ -37,8 +37,8 @@ static bool is_keys(const char *folder)
            lstat(keys, &st) == 0;
 }
 
-/* Why the folder has the user's secrets, or NULL. */
-static const char *secret_of(const char *folder)
+/* Return why a folder exposes the user's secrets, or NULL. */
+static const char *find_secret(const char *folder)
 {
     const struct passwd *user = getpwuid(geteuid());
 
@@ -58,7 +58,7 @@ gboolean share_check_secrets(const struct session_config *config,
         return TRUE;
     for (unsigned i = 0; i < config->n_directories; i++) {
         const char *folder = config->directories[i]->path;
-        const char *secret = secret_of(folder);
+        const char *secret = find_secret(folder);
 
         if (!secret)
             continue;
@@ -74,9 +74,9 @@ gboolean share_check_secrets(const struct session_config *config,
     return TRUE;
 }
 
-/* ---- what the host runs -------------------------------------------------- */
+/* ---- files that the host uses -------------------------------------------- */
 
-/* The writable working folder that path lies in, or NULL. */
+/* Return the writable working folder that contains path, or NULL. */
 static const char *folder_of(const struct session_config *config,
                              const char *path)
 {
@@ -90,7 +90,8 @@ static const char *folder_of(const struct session_config *config,
     return NULL;
 }
 
-/* A symlink in the folder can be replaced as well as what it leads to. */
+/* Check the symlink's own path as well as its target: the guest could replace
+ * either. */
 static const char *find_folder(const struct session_config *config,
                                const char *path)
 {
@@ -150,7 +151,7 @@ struct libraries {
     GError **error;
 };
 
-/* The first object is the program, and has no name; others are virtual. */
+/* The first object is the program, without a name; others are virtual. */
 static int check_library(struct dl_phdr_info *info, size_t size, void *opaque)
 {
     const struct libraries *libraries = opaque;

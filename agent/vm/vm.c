@@ -2,13 +2,13 @@
  *
  * vm - see vm.h.
  *
- * The connections are socket pairs made before QEMU is: nothing has to be
- * waited for, no address can be too long, and QEMU's end shows as end of
+ * The connections are socket pairs created before QEMU starts: no listener has
+ * to be awaited, no address can be too long, and QEMU's end shows as end of
  * file.
  *
- * The guest can write to its serial console without end. The file is looked
- * at every few seconds and cut when it is too long; QEMU appends, so its next
- * write goes to the new end.
+ * The guest can write to its serial console without limit. A timer truncates
+ * the file when it is too long; QEMU opens it with O_APPEND, so its next write
+ * goes to the new end.
  */
 #include "agent/vm/vm.h"
 
@@ -41,8 +41,8 @@ struct vm {
     char *console_path;
     guint console_timer;
     char *last_error; /* QEMU's last line of stderr, or NULL */
-    bool hung_up;     /* QEMU's monitor */
-    bool ended;       /* QEMU */
+    bool hung_up;     /* the monitor's connection is closed */
+    bool ended;       /* the process has ended */
     const struct vm_callbacks *callbacks;
     void *opaque;
 };
@@ -54,8 +54,8 @@ static void on_line(struct child *child, const char *line, void *opaque)
     child_log_line("qemu", LOG_SESSION, line, &vm->last_error);
 }
 
-/* Why it has ended is in what the monitor said last. */
-static void tell_end(struct vm *vm)
+/* The monitor's last message may hold the reason of the end. */
+static void notify_end(struct vm *vm)
 {
     if (vm->ended && vm->hung_up)
         vm->callbacks->exited(vm, vm->opaque);
@@ -66,7 +66,7 @@ static void on_exited(struct child *child, void *opaque)
     struct vm *vm = opaque;
 
     vm->ended = true;
-    tell_end(vm);
+    notify_end(vm);
 }
 
 static void on_hung_up(void *opaque)
@@ -74,7 +74,7 @@ static void on_hung_up(void *opaque)
     struct vm *vm = opaque;
 
     vm->hung_up = true;
-    tell_end(vm);
+    notify_end(vm);
 }
 
 static const struct child_callbacks child_callbacks = {
@@ -118,8 +118,8 @@ static gboolean check_console(gpointer data)
     if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > CONSOLE_MAX &&
         ftruncate(fd, 0) == 0)
         log_warn(LOG_SESSION,
-                 "the guest's console was longer than %d bytes; "
-                 "what it said is dropped",
+                 "the guest's console exceeded %d bytes; its output so far is "
+                 "discarded",
                  CONSOLE_MAX);
     return G_SOURCE_CONTINUE;
 }
@@ -222,7 +222,7 @@ char *vm_describe_end(const struct vm *vm)
     static const char *const by_guest[] = {
         [QMP_GUEST_RESET] = "the guest rebooted, or its kernel crashed, which "
                             "ended the machine",
-        [QMP_GUEST_STOPPED] = "the guest switched itself off",
+        [QMP_GUEST_STOPPED] = "the guest powered itself off",
     };
     const char *reason = by_guest[qmp_guest_end(vm->qmp)];
     g_autofree char *end = child_describe_exit(vm->qemu);
@@ -250,7 +250,7 @@ char *vm_console_tail(const struct vm *vm, enum vm_console bytes)
     if (size > 0)
         n = pread(fd, buffer, bytes, MAX(size - (off_t)bytes, 0));
     text = g_utf8_make_valid(buffer, MAX(n, 0));
-    /* Terminal control sequences are no text for a message. */
+    /* Terminal control sequences do not belong in a message. */
     for (char *p = text; *p; p++) {
         if (g_ascii_iscntrl(*p) && *p != '\n')
             *p = ' ';

@@ -11,8 +11,8 @@
 #include "common/host_program.h"
 #include "shim/wire.h"
 
-/* The daemon's request queue; QEMU's own default of 128 makes the guest wait.
- */
+/* The length of the daemon's request queue; QEMU's default of 128 makes the
+ * guest wait. */
 #define FS_QUEUE_SIZE "1024"
 
 char *vm_command_find_qemu(GError **error)
@@ -28,8 +28,8 @@ char *vm_command_find_qemu(GError **error)
         path = g_strdup(given);
     if (!path && given)
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "STEPBACK_QEMU names %s, which is not the absolute path "
-                    "of a program",
+                    "STEPBACK_QEMU names %s, which is not the absolute path of "
+                    "a program",
                     given);
     else if (!path)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
@@ -49,7 +49,7 @@ static void add2(GPtrArray *argv, const char *option, char *value)
     g_ptr_array_add(argv, value);
 }
 
-/* A value inside QEMU's comma-separated lists: commas are doubled. */
+/* Quote a value for QEMU's comma-separated lists: commas are doubled. */
 static char *quote(const char *value)
 {
     g_auto(GStrv) parts = g_strsplit(value, ",", -1);
@@ -57,9 +57,9 @@ static char *quote(const char *value)
     return g_strjoinv(",,", parts);
 }
 
-/* Emulated processors wait for each other all the time, and on a busy host for
- * its scheduler too: removing a tree on two takes longer than on one, and on a
- * busy host four times as long. */
+/* Emulated processors synchronise constantly, and on a busy host each also
+ * waits for the scheduler. Removing a tree takes longer with two processors
+ * than with one, and four times as long on a busy host. */
 static unsigned choose_cpus(const struct vm_config *config)
 {
     if (config->cpus)
@@ -70,7 +70,8 @@ static unsigned choose_cpus(const struct vm_config *config)
 static void add_machine(GPtrArray *argv, const struct vm_config *config)
 {
     if (config->backend == BACKEND_VIRTIOFS) {
-        /* The daemon maps the guest's memory: so it is a shared memfd. */
+        /* vhost-user: the daemon maps the guest's memory, so it must be a
+         * shared memfd. */
         add2(argv, "-machine", g_strdup("q35,memory-backend=mem"));
         add2(argv, "-object",
              g_strdup_printf("memory-backend-memfd,id=mem,size=%uM,share=on",
@@ -161,7 +162,7 @@ static void add_channels(GPtrArray *argv, const struct vm_config *config,
     add2(argv, "-chardev",
          g_strdup_printf("socket,id=control,fd=%d", control_fd));
     add2(argv, "-device", g_strdup("virtio-serial-pci"));
-    /* QEMU tells when a port is closed in the guest, if that has an id. */
+    /* QEMU reports a port closed by the guest only if the port has an id. */
     add2(argv, "-device",
          g_strdup("virtserialport,id=control,chardev=control,"
                   "name=" WIRE_PORT_NAME));
@@ -169,7 +170,7 @@ static void add_channels(GPtrArray *argv, const struct vm_config *config,
         add_folder(argv, config, i);
     add2(argv, "-chardev", g_strdup_printf("socket,id=qmp,fd=%d", qmp_fd));
     add2(argv, "-mon", g_strdup("chardev=qmp,mode=control"));
-    /* Appending: the file is cut when it grows (see vm.c). */
+    /* Append mode: the file is truncated when it grows (see vm.c). */
     add2(argv, "-chardev",
          g_strdup_printf("file,id=console,path=%s,append=on", console));
     add2(argv, "-serial", g_strdup("chardev:console"));

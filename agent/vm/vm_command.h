@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vm_command - the command line of QEMU.
+ * vm_command - build the command line of QEMU.
  */
 #ifndef AGENT_VM_VM_COMMAND_H
 #define AGENT_VM_VM_COMMAND_H
@@ -19,30 +19,31 @@
 struct vm_config {
     const char *qemu; /* the program's path */
     const struct guest_image *image;
-    const char *disk; /* over the image's root disk, kept; or NULL */
+    const char *disk; /* overlay over the image's root disk, kept after the run;
+                         or NULL */
     enum accel accel; /* KVM or TCG */
     unsigned memory_mb;
-    unsigned cpus;  /* 0: as many as suit the accelerator */
+    unsigned cpus;  /* 0: depends on the accelerator */
     int network_fd; /* QEMU's end of a stream of frames; -1: no network */
     /* The daemons' sockets, and the tags of the mounts. */
     enum backend_kind backend;
     const char *fs_sockets[SESSION_MAX_DIRECTORIES];
     const char *fs_tags[SESSION_MAX_DIRECTORIES];
     unsigned n_fs;
-    const char *console_path; /* the serial console goes here */
-    const char *append;       /* ends the kernel's command line; or NULL */
+    const char *console_path; /* receives the serial console */
+    const char *append; /* appended to the kernel's command line; or NULL */
 };
 
-/* The chardev of a folder, for QEMU's monitor. A new string. */
+/* Return the monitor's name for a folder's chardev: a new string. */
 char *vm_command_folder_id(unsigned index);
 
-/* Return the path of QEMU: $STEPBACK_QEMU, which must be absolute, or what
- * host_program_find() finds. A new string; NULL and
- * ERROR_VM_LAUNCH_FAILED, with a text that says how to install it. */
+/* Return the path of QEMU as a new string: $STEPBACK_QEMU, which must be
+ * absolute, or the result of host_program_find(). On failure return NULL with
+ * ERROR_VM_LAUNCH_FAILED; the text says how to install it. */
 char *vm_command_find_qemu(GError **error);
 
-/* The command line. control_fd and qmp_fd are connected sockets that QEMU
- * inherits. A new vector. */
+/* Build the command line. control_fd and qmp_fd are connected sockets that QEMU
+ * inherits. Returns a new vector. */
 char **vm_command_build(const struct vm_config *config, int control_fd,
                         int qmp_fd);
 

@@ -2,8 +2,9 @@
  *
  * vm_disk - see vm_disk.h.
  *
- * base.json is written before the disk and removed first, each under the lock:
- * so a disk that is there has its base told, whenever somebody was killed.
+ * base.json is written before the disk and removed before it, each under the
+ * lock. So an existing disk always has its base recorded, even if the process
+ * was killed at any point.
  */
 #include "agent/vm/vm_disk.h"
 
@@ -41,9 +42,9 @@ static gboolean fail(GError **error, enum error_code code, const char *what,
     return FALSE;
 }
 
-/* ---- the base ------------------------------------------------------------ */
+/* ---- the base disk ------------------------------------------------------- */
 
-/* What the disk lies over, as it is now; NULL: it cannot be looked at. */
+/* Describe the current base disk; NULL: it cannot be examined. */
 static json_t *describe_base(const struct vm_disk *disk)
 {
     g_autofree char *uri = g_filename_to_uri(disk->rootfs, NULL, NULL);
@@ -71,9 +72,9 @@ static gboolean check_base(const struct vm_disk *disk, GError **error)
     json_decref(now);
     if (!same)
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "the machine's disk %s lies over another build of the "
-                    "image, and is of no use over this one; session.reset "
-                    "begins with a new disk",
+                    "the machine's disk %s was made for another build of the "
+                    "image and cannot be used with this one; session.reset "
+                    "starts with a new disk",
                     disk->path);
     return same;
 }
@@ -91,7 +92,7 @@ static gboolean write_base(const struct vm_disk *disk, GError **error)
                       cause ? cause->message : "its image cannot be read");
 }
 
-/* ---- making and wiping --------------------------------------------------- */
+/* ---- creation and removal ------------------------------------------------ */
 
 static gboolean remove_file(const char *path, GError **error)
 {
@@ -99,7 +100,7 @@ static gboolean remove_file(const char *path, GError **error)
            fail(error, ERROR_VM_LAUNCH_FAILED, path, g_strerror(errno));
 }
 
-/* The disk appears whole or not at all. */
+/* Create the disk atomically. */
 static gboolean make_disk(const struct vm_disk *disk, GError **error)
 {
     g_autofree char *fresh = g_strdup_printf("%s.new", disk->path);
@@ -135,11 +136,11 @@ static gboolean prepare(const struct vm_disk *disk, bool wipe, GError **error)
         return FALSE;
     if (access(disk->path, F_OK) == 0)
         return check_base(disk, error);
-    log_info(LOG_SESSION, "a new disk for the machine: %s", disk->path);
+    log_info(LOG_SESSION, "created a new disk for the machine: %s", disk->path);
     return write_base(disk, error) && make_disk(disk, error);
 }
 
-/* ---- who uses it --------------------------------------------------------- */
+/* ---- locking and opening ------------------------------------------------- */
 
 static gboolean lock_disk(struct vm_disk *disk, GError **error)
 {
@@ -149,11 +150,12 @@ static gboolean lock_disk(struct vm_disk *disk, GError **error)
     if (g_mkdir_with_parents(disk->dir, 0700) < 0 || lstat(disk->dir, &st) < 0)
         return fail(error, ERROR_VM_LAUNCH_FAILED, disk->dir,
                     g_strerror(errno));
-    /* As after "sudo -E": its owner chooses which file is written. */
+    /* After "sudo -E" the directory belongs to another user, who could choose
+     * which file is written. */
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & S_IWOTH))
         return fail(error, ERROR_VM_LAUNCH_FAILED, disk->dir,
-                    "another user can write there; set XDG_STATE_HOME to a "
+                    "another user can write to it; set XDG_STATE_HOME to a "
                     "folder of your own");
     disk->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (disk->lock < 0)
@@ -165,7 +167,7 @@ static gboolean lock_disk(struct vm_disk *disk, GError **error)
 }
 
 /* A folder of the same name elsewhere, or another image, is another machine. */
-static char *place(const char *folder, const char *rootfs)
+static char *build_disk_dir(const char *folder, const char *rootfs)
 {
     g_autofree char *name = g_path_get_basename(folder);
     g_autofree char *both = g_strdup_printf("%s\n%s", folder, rootfs);
@@ -183,16 +185,16 @@ struct vm_disk *vm_disk_open(const struct session_config *config,
     struct vm_disk *disk;
 
     if (!image->rootfs) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'vm_mode' cannot be persistent: this "
-                            "image runs in memory and has no disk; the image "
-                            "'debian' has one");
+        g_set_error_literal(
+            error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+            "the field 'vm_mode' cannot be persistent: this image runs in "
+            "memory and has no disk; use the image 'debian'");
         return NULL;
     }
     disk = g_new0(struct vm_disk, 1);
     disk->rootfs = image->rootfs;
     disk->lock = -1;
-    disk->dir = place(config->directories[0]->path, image->rootfs);
+    disk->dir = build_disk_dir(config->directories[0]->path, image->rootfs);
     disk->path = g_build_filename(disk->dir, "disk.qcow2", NULL);
     disk->base = g_build_filename(disk->dir, "base.json", NULL);
     if (share_check_state(config, "the machine's disk", disk->path, error) &&

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vm_disk - the disk of a machine that keeps what it writes.
+ * vm_disk - the disk of a persistent machine.
  *
- * A qcow2 file over the image's root disk, which stays as it is. There is one
- * for each working folder (the first one of a session) and image:
+ * The disk is a qcow2 overlay over the image's root disk, which is not changed.
+ * There is one per working folder (a session's first one) and image:
  *
  *     $XDG_STATE_HOME/stepback/vm/NAME-HASH/
  *         disk.qcow2
- *         base.json       which file it lies over, and of what size and time
- *         lock            flock'd by who uses it
+ *         base.json       path, size and mtime of the base disk
+ *         lock            flock()ed by the process that uses the disk
  *
- * Such a file is worth nothing over another root disk than its own, not even
- * over a newer build of the same. So that is looked at before it is used.
+ * An overlay is useless over any other base disk, even over a newer build of
+ * the same image, so the base is compared before each use.
  */
 #ifndef AGENT_VM_VM_DISK_H
 #define AGENT_VM_VM_DISK_H
@@ -24,17 +24,17 @@
 
 struct vm_disk;
 
-/* Lock the disk of the first working folder, and make it if there is none, or
- * if config->wipe. image must live as long. NULL and error: ERROR_INVALID_FIELD
- * (the image has no root disk), ERROR_BUSY (another session uses it),
- * ERROR_INVALID_DIRECTORY (it lies in a working folder: a guest could make it
- * an overlay of any file of the host),
- * ERROR_VM_LAUNCH_FAILED (it cannot be made, or its root disk is another one by
- * now: it must be wiped). */
+/* Lock the disk of the first working folder, and create it if it is missing or
+ * if config->wipe is set. image must outlive the object. On failure return NULL
+ * with ERROR_INVALID_FIELD (the image has no root disk), ERROR_BUSY (another
+ * session uses the disk), ERROR_INVALID_DIRECTORY (the disk lies in a working
+ * folder: a guest could make it an overlay of any host file) or
+ * ERROR_VM_LAUNCH_FAILED (the disk cannot be created, or its root disk has
+ * changed: it must be wiped). */
 struct vm_disk *vm_disk_open(const struct session_config *config,
                              const struct guest_image *image, GError **error);
 
-/* Unlock; the disk stays. NULL is allowed. */
+/* Unlock the disk and keep it. NULL is allowed. */
 void vm_disk_free(struct vm_disk *disk);
 
 /* Borrowed; NULL for NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * answer_json - answers of a session, as payloads of the protocols.
+ * answer_json - convert session answers to protocol payloads.
  */
 #ifndef AGENT_WIRE_ANSWER_JSON_H
 #define AGENT_WIRE_ANSWER_JSON_H
@@ -9,7 +9,7 @@
 
 #include "agent/base/reply.h"
 
-/* answer may be NULL. A new reference; NULL: there is nothing to say. */
+/* answer may be NULL. Returns a new reference, or NULL for an empty answer. */
 json_t *answer_to_json(const struct answer *answer);
 
 #endif

@@ -27,9 +27,8 @@ static gboolean parse_env(json_t *payload, char ***ret_env, GError **error)
     }
     if (!ok) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'env' must be an object whose members "
-                            "are strings, with names that are not empty and "
-                            "have no '='");
+                            "the field 'env' must be an object with string "
+                            "members; a name must not be empty or contain '='");
         return FALSE;
     }
     g_ptr_array_add(list, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * command_json - a command of agent.execute and of execute_command.
+ * command_json - parse the command of agent.execute and execute_command.
  */
 #ifndef AGENT_WIRE_COMMAND_JSON_H
 #define AGENT_WIRE_COMMAND_JSON_H
@@ -10,11 +10,11 @@
 
 #include "agent/base/command.h"
 
-/* Read command, cwd, env and timeout_seconds of a payload (borrowed). NULL and
- * error: ERROR_MISSING_FIELD, ERROR_INVALID_FIELD. */
+/* Read command, cwd, env and timeout_seconds from a payload (borrowed). On
+ * failure return NULL with ERROR_MISSING_FIELD or ERROR_INVALID_FIELD. */
 struct command *command_from_json(json_t *payload, GError **error);
 
-/* The same of agent.prompt: prompt and timeout_seconds. */
+/* The same for agent.prompt: prompt and timeout_seconds. */
 struct command *command_from_prompt_json(json_t *payload, GError **error);
 
 #endif

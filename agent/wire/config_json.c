@@ -40,7 +40,7 @@ static const char *const vm_fields[] = {
 static const char *const folder_fields[] = { "path", "label", "access",
                                              "undo_dir", NULL };
 
-/* Whether a member is one of two words, of which the first is the default. */
+/* Parse a member with two allowed words; the first is the default. */
 static gboolean parse_choice(json_t *payload, const char *key,
                              const char *first, const char *second,
                              bool *ret_second, GError **error)
@@ -176,7 +176,7 @@ static gboolean parse_folder(struct session_config *config, json_t *entry,
 
     if (!json_is_object(entry))
         return payload_invalid("working_directories",
-                               "must be a list of objects that have a 'path'",
+                               "must be a list of objects with a 'path'",
                                error);
     if (!message_check_known(entry, folder_fields, error) ||
         !payload_check_has(entry, "path", error) ||
@@ -200,9 +200,10 @@ static gboolean parse_folders(struct session_config *config, json_t *payload,
     if (!payload_check_has(payload, "working_directories", error))
         return FALSE;
     if (!json_is_array(list) || json_array_size(list) == 0)
-        return payload_invalid(
-            "working_directories",
-            "must be a list with a folder, as [{\"path\":\"/a/b\"}]", error);
+        return payload_invalid("working_directories",
+                               "must be a list with at least one folder, such "
+                               "as [{\"path\":\"/a/b\"}]",
+                               error);
     json_array_foreach(list, i, entry)
     {
         if (!parse_folder(config, entry, error))
@@ -211,7 +212,7 @@ static gboolean parse_folders(struct session_config *config, json_t *payload,
     return TRUE;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the configuration --------------------------------------------------- */
 
 static gboolean parse(struct session_config *config, json_t *payload,
                       GError **error)

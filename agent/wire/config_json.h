@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * config_json - a session's configuration from the payload of session.start
- * (man/stepback-api.7.scd).
+ * config_json - parse a session's configuration from the payload of
+ * session.start (man/stepback-api.7.scd).
  */
 #ifndef AGENT_WIRE_CONFIG_JSON_H
 #define AGENT_WIRE_CONFIG_JSON_H
@@ -10,8 +10,9 @@
 
 #include "agent/vm/session_config.h"
 
-/* Read and check a payload (borrowed). NULL and error: ERROR_MISSING_FIELD,
- * ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_DIRECTORY. */
+/* Parse and validate a payload (borrowed). On failure return NULL with
+ * ERROR_MISSING_FIELD, ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES or
+ * ERROR_INVALID_DIRECTORY. */
 struct session_config *config_from_json(json_t *payload, GError **error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * event_json - events of a session, as messages of the STDIO API.
+ * event_json - convert session events to STDIO API messages.
  */
 #ifndef AGENT_WIRE_EVENT_JSON_H
 #define AGENT_WIRE_EVENT_JSON_H
@@ -9,7 +9,7 @@
 
 #include "agent/session/session_events.h"
 
-/* A new object. */
+/* Returns a new object. */
 json_t *event_to_json(const struct session_event *event);
 
 #endif

@@ -54,10 +54,11 @@ gboolean payload_get_bytes(json_t *payload, const char *member, const char *key,
     char *bytes = payload_bytes(value, key);
 
     if (!bytes)
-        return !value || payload_invalid(member,
-                                         "must be a string without NUL, or an "
-                                         "object with its bytes in base64",
-                                         error);
+        return !value ||
+               payload_invalid(member,
+                               "must be a string without NUL, or an object "
+                               "that holds its bytes in base64",
+                               error);
     g_free(*ret_bytes);
     *ret_bytes = bytes;
     return TRUE;
@@ -93,7 +94,7 @@ gboolean payload_get_paths(json_t *payload, GPtrArray **ret_paths,
     }
     if (paths->len == 0 || paths->len < json_array_size(list))
         return payload_invalid("paths",
-                               "must be an array of one path or more, each "
+                               "must be an array of at least one path, each "
                                "text or base64, without NUL",
                                error);
     *ret_paths = g_steal_pointer(&paths);
@@ -115,7 +116,8 @@ gboolean payload_get_extent(json_t *payload, struct undo_extent *ret_extent,
     if (json_object_get(payload, "step_id") &&
         (json_object_get(payload, "steps") || id == 0)) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            id == 0 ? "no step has the id 0"
+                            id == 0 ? "the field 'step_id' must not be 0; "
+                                      "undo.history lists the steps"
                                     : "give either 'steps' or 'step_id', not "
                                       "both");
         return FALSE;

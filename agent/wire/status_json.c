@@ -4,7 +4,7 @@
  */
 #include "agent/wire/status_json.h"
 
-/* A path that is not UTF-8 has no place in these answers: null. */
+/* A path that is not UTF-8 cannot be expressed here: null. */
 static json_t *path_value(const char *path)
 {
     json_t *value = path ? json_string(path) : NULL;

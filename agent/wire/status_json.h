@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * status_json - what a session says of itself, as JSON of the protocols.
+ * status_json - convert a session's status to protocol JSON.
  */
 #ifndef AGENT_WIRE_STATUS_JSON_H
 #define AGENT_WIRE_STATUS_JSON_H
@@ -9,11 +9,11 @@
 
 #include "agent/session/session_events.h"
 
-/* The answer to session.start: the state, and what is known of the machine. A
- * new object. */
+/* The answer to session.start: the state and the machine's properties. Returns
+ * a new object. */
 json_t *session_to_json(const struct session_status *status);
 
-/* The answer to session.status: also the running step and the counters. */
+/* The answer to session.status: adds the running step and the counters. */
 json_t *status_to_json(const struct session_status *status);
 
 json_t *counters_to_json(const struct session_counters *counters);

@@ -83,7 +83,7 @@ def a_lost_9p_mount_is_made_anew(place):
     lose_for_good(agent)
     error = agent.first("event.error")
     equal(error["number"], 2007)
-    contains(error["message"], "again and again")
+    contains(error["message"], "breaks repeatedly")
     equal(agent.close(), 0)
 
 
@@ -99,7 +99,7 @@ def a_lost_folder_of_any_name_is_told(place):
     agent.ask("agent.execute", command="unmounted working")
     contains(agent.first("event.warning")["message"], "pump trouble")
     lose_for_good(agent)
-    contains(agent.first("event.error")["message"], "again and again")
+    contains(agent.first("event.error")["message"], "breaks repeatedly")
     equal(agent.close(), 0)
 
 

@@ -47,7 +47,7 @@ def a_daemon_lost_in_an_undo(place):
         os.kill(pid, signal.SIGKILL)
     error = agent.response(id)["error"]
     equal((error["number"], error["data"]["steps"]), (2007, []))
-    contains(error["message"], "in 'share' is not known")
+    contains(error["message"], "in 'share' is unknown")
     contains(error["message"], "undo.history")
     equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
     equal(agent.close(), 0)

@@ -159,14 +159,14 @@ def one_step_spans_all_folders(place):
     equal(agent.error("undo.rollback"), (3000, "there is nothing to undo"))
     equal(agent.ask("undo.history")["payload"]["redoable"], 3)
     equal(agent.error("undo.redo", steps=4),
-          (3007, "there are 3 steps to bring back, not 4"))
+          (3007, "there are 3 steps to redo, not 4"))
     equal([s["step_id"] for s in
            agent.ask("undo.redo", steps=3)["payload"]["steps"]], [1, 2, 3])
     equal(snapshot(a, b, c), after)
-    equal(agent.error("undo.redo"), (3007, "there is nothing to bring back"))
+    equal(agent.error("undo.redo"), (3007, "there is nothing to redo"))
     agent.ask("undo.rollback")
     equal(agent.error("undo.redo", steps=2),
-          (3007, "there is 1 step to bring back, not 2"))
+          (3007, "there is 1 step to redo, not 2"))
     equal(agent.close(), 0)
 
 
@@ -199,7 +199,7 @@ def redo_is_whole_or_says_why(place):
     agent.ask("undo.redo", steps=2)
     equal(snapshot(a, b), after)
     number, text = agent.error("undo.redo")
-    equal((number, text), (3007, "there is nothing to bring back"))
+    equal((number, text), (3007, "there is nothing to redo"))
     # Something in the guest, of no command, writes in one of the folders.
     agent.ask("undo.rollback", steps=2)
     equal(redoable(agent), (2, {"a": 2, "b": 1}))

@@ -74,7 +74,7 @@ def steps_are_told(place):
     agent, lines = session(place, "info")
     for step in (1, 2):
         mine = [line for line in lines if line.get("step_id") == step]
-        assert mine[0]["message"].startswith("a command begins"), mine
+        assert mine[0]["message"].startswith("a command is starting"), mine
         assert mine[-1]["message"].startswith("the command is over"), mine
         first, last = lines.index(mine[0]), lines.index(mine[-1])
         assert all("step_id" in line for line in lines[first:last + 1])

@@ -371,7 +371,7 @@ def a_lost_network_is_told(place):
     equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
           0)
     contains(agent.ask("session.configure_network", network_policy="open")
-             ["error"]["message"], "the guest's network is gone")
+             ["error"]["message"], "the guest's network process has ended")
     equal(agent.close(), 0)
 
 

@@ -105,7 +105,7 @@ def a_disk_of_another_user_is_refused(place):
         os.chown(folder, owner, -1)
         error = agent.start(vm_mode="persistent")["error"]
         equal(error["number"], 2003)
-        contains(error["message"], "another user can write there")
+        contains(error["message"], "another user can write to it")
     equal(agent.close(), 0)
 
 

@@ -188,7 +188,7 @@ def through_the_mount(place):
                       ["-C", place.root + "/other"]):
             status, out, err = call(place, "undo", *words, "--undo-dir", log)
             equal((status, out), (1, b""))
-            contains(err, "serves %s; name that one with -C" % name)
+            contains(err, "serves %s; name that folder with -C" % name)
         status, out, err = call(place, "undo", "-C", daemon.seen, "--undo-dir",
                                 log)
         equal((status, err), (0, ""))

@@ -32,7 +32,7 @@ def no_history(place):
     status, _, err = call(place, "undo", "-C", place.share, "--undo-dir",
                           PROGRAM)
     equal(status, 1)
-    contains(err, PROGRAM + " is no folder")
+    contains(err, PROGRAM + ": not an undo log directory")
     status, _, err = call(place, "diff", "-1", "-C", place.share)
     equal(status, 2)
     contains(err, "write -- before a number below 0")
@@ -174,7 +174,7 @@ def undo_with_and_without_daemon(place):
     contains(out, "1 path changed (1 deleted)")
     equal(len(out.splitlines()), 2)
     contains(out.splitlines()[0],
-             "1 undone step can be brought back: stepback redo -C")
+             "1 undone step can be redone: stepback redo -C")
     equal(call(place, "undo", "3", "-C", place.share)[0], 1)
     equal(os.listdir(place.share), ["d"])
     equal(call(place, "undo", "2", "-C", place.share)[0], 0)
@@ -464,9 +464,9 @@ def unreadable_step(place):
     equal((status, out), (1, b""))
     contains(err, "add --force")
     out = call(place, "undo", "-n", "--force", "-C", place.share)[1]
-    equal(out, b"would be passed by: step 1; its changes stay\n")
+    equal(out, b"would be skipped: step 1; its changes stay\n")
     status, out, err = call(place, "undo", "--force", "-C", place.share)
-    equal((status, out), (0, b"passed by: step 1; its changes stay\n"))
+    equal((status, out), (0, b"skipped: step 1; its changes stay\n"))
     contains(err, "warning: step 1")
     equal(os.listdir(place.share), ["one"])
 

@@ -52,7 +52,7 @@ def usage(place):
              "the network is 10.0.0.0/8")
     for network in ("none,dns", "1.2.3.4,none", "open,none"):
         contains(call(place, "run", "--network", network, "--", "x")[2],
-                 "--network: 'none' stands alone")
+                 "--network: 'none' cannot be combined")
     contains(call(place, "image", "build", "--bogus")[2],
              "stepback image build: unknown option --bogus")
     for words in (("--help",), ("--version",), ("-V",), ("help",),
@@ -331,7 +331,7 @@ def busy_folder(place):
         status, out, err = run(place, "--", "x")
         equal((status, out), (125, b""))
         contains(err, "is in use by process %d" % daemon.process.pid)
-        contains(err, "another stepback works on this folder")
+        contains(err, "another stepback process uses this folder")
         equal("exited with" in err, False)
         equal("{" in err, False)
     finally:

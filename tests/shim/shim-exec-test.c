@@ -114,7 +114,7 @@ static void test_same_id(struct shim_client *shim, gconstpointer data)
     shim_expect_hello(shim);
     start(shim, 1, json_pack("{ss sb}", "command", "cat", "stdin", 1));
     shim_send_exec(shim, 1, "echo again");
-    shim_expect_error(shim, "has that id", 1);
+    shim_expect_error(shim, "id is in use", 1);
     shim_send_cancel(shim, 1);
     struct shim_outcome outcome = shim_finish(shim, 1);
     g_assert_cmpint(outcome.signal, ==, SIGTERM);
@@ -127,7 +127,7 @@ static void test_too_many(struct shim_client *shim, gconstpointer data)
     for (int id = 1; id <= WIRE_MAX_EXECUTIONS; id++)
         start(shim, id, json_pack("{ss}", "command", "sleep 1000"));
     shim_send_exec(shim, 100, "echo more");
-    shim_expect_error(shim, "running already", 100);
+    shim_expect_error(shim, "already running", 100);
     shim_send_cancel(shim, 7);
     struct shim_outcome outcome = shim_finish(shim, 7);
     shim_outcome_clear(&outcome);
