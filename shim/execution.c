@@ -195,14 +195,14 @@ void execution_cancel(struct execution *execution, int64_t now_ms)
     ask_to_end(execution);
 }
 
-int execution_signal(const struct execution *execution, int number)
+int execution_signal(struct execution *execution, int number)
 {
     pid_t group = execution->pid;
 
     if (execution->state != EXECUTION_RUNNING)
         return -ESRCH;
     if (execution->has_leader)
-        group = execution->leader.command;
+        group = leader_command(&execution->leader);
     if (execution->has_terminal)
         group = terminal_foreground(execution->outputs[0].fd);
     if (group <= 0)

@@ -86,7 +86,7 @@ void execution_cancel(struct execution *execution, int64_t now_ms);
 
 /* Send a signal to the terminal's foreground process group, or to the command's
  * process group. Return 0 or -errno. */
-int execution_signal(const struct execution *execution, int number);
+int execution_signal(struct execution *execution, int number);
 
 /* Record that a child was reaped. Return true if it was this execution's first
  * process. */

@@ -41,9 +41,9 @@ void leader_close_ends(const struct leader_ends *ends)
     close(ends->hold);
 }
 
-static void report(int value)
+static void report(int fd, int value)
 {
-    if (write(REPORT_FD, &value, sizeof(value)) < 0)
+    if (write(fd, &value, sizeof(value)) < 0)
         _exit(1);
 }
 
@@ -58,11 +58,10 @@ static _Noreturn void wait_for_release(pid_t command, bool has_terminal)
     close_range(FIRST_OTHER_FD, ~0U, 0);
     if (!has_terminal)
         close_range(STDIN_FILENO, STDERR_FILENO, 0);
-    report(command);
     do
         ended = waitpid(-1, &status, 0); /* includes orphans */
     while (ended != command && (ended > 0 || errno == EINTR));
-    report(status);
+    report(REPORT_FD, status);
     signal(SIGCHLD, SIG_IGN); /* later children are reaped automatically */
     while (read(HOLD_FD, &byte, 1) < 0 && errno == EINTR)
         continue;
@@ -114,6 +113,8 @@ void leader_begin(const struct leader_ends *ends, int terminal)
         arrange_ends(ends);
         wait_for_release(command, terminal >= 0);
     }
+    /* Reported before the command does anything that the host can see. */
+    report(ends->report, getpid());
     if (terminal >= 0) {
         setpgid(0, 0);
         /* SIGTTOU is ignored here; the command restores the default. */
@@ -121,19 +122,25 @@ void leader_begin(const struct leader_ends *ends, int terminal)
     }
 }
 
+pid_t leader_command(struct leader *leader)
+{
+    int value;
+
+    if (!leader->command && leader->report >= 0 &&
+        read(leader->report, &value, sizeof(value)) == sizeof(value))
+        leader->command = value;
+    return leader->command;
+}
+
 bool leader_read_status(struct leader *leader, int *ret_status)
 {
     int value;
 
-    while (leader->report >= 0 &&
-           read(leader->report, &value, sizeof(value)) == sizeof(value)) {
-        if (leader->command) {
-            *ret_status = value;
-            return true;
-        }
-        leader->command = value;
-    }
-    return false;
+    if (!leader_command(leader) || leader->report < 0 ||
+        read(leader->report, &value, sizeof(value)) != sizeof(value))
+        return false;
+    *ret_status = value;
+    return true;
 }
 
 void leader_release(struct leader *leader)

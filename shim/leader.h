@@ -38,6 +38,9 @@ void leader_begin(const struct leader_ends *ends, int terminal);
 /* Close the leader's ends in the shim after the fork. */
 void leader_close_ends(const struct leader_ends *ends);
 
+/* The command's pid; 0: the leader has not forked it yet. */
+pid_t leader_command(struct leader *leader);
+
 /* Read the leader's reports. Return true if the command ended with that
  * status. */
 bool leader_read_status(struct leader *leader, int *ret_status);
