@@ -14,7 +14,7 @@ def start(place, mode, seconds=120, accel="tcg", **env):
     answer = agent.start(vm={"accel": accel, "boot_timeout_seconds": seconds})
     return agent, answer, [m["payload"]["message"] for m in agent.seen
                            if m["type"] == "event.warning" and
-                           "again" in m["payload"]["message"]]
+                           "restarting" in m["payload"]["message"]]
 
 
 def once(place):
@@ -38,7 +38,7 @@ def a_crash_is_tried_again(place):
     agent, answer, warnings = start(place, "panic", **once(place))
     equal((answer["status"], answer["payload"]["accel"]), ("ok", "tcg"))
     equal(warnings, ["the guest's kernel crashed as it started; "
-                     "it is started again once"])
+                     "restarting it once"])
     contains("\n".join(agent.log()), "Call trace of the fake")
     works(agent)
     equal((starts(place), place.sessions()), (2, []))
@@ -50,7 +50,7 @@ def a_panic_that_stays_is_tried_again(place):
     agent, answer, warnings = start(place, "stuck", **once(place))
     equal(answer["status"], "ok")
     equal(warnings, ["the guest's kernel crashed as it started; "
-                     "it is started again once"])
+                     "restarting it once"])
     works(agent)
     equal(starts(place), 2)
 
@@ -61,7 +61,7 @@ def a_hang_is_tried_again(place):
     agent, answer, warnings = start(place, "silent", 12, **once(place))
     equal(answer["status"], "ok")
     equal(warnings, ["the guest's kernel takes too long to start; "
-                     "it is started again once"])
+                     "restarting it once"])
     works(agent)
     equal(starts(place), 2)
 

@@ -114,7 +114,7 @@ def mcp(place):
     equal((step["step_id"], [c["path"] for c in step["changes"]]), (2, ["f"]))
     equal((read(place, "f"), read(place, "g")),
           (b"old", b"x\n"))
-    contains(client.refusal("undo", paths=["none"]), "none: it did not exist")
+    contains(client.refusal("undo", paths=["none"]), "none: neither existed")
     contains(client.refusal("undo", paths=[]), "paths")
     contains(client.refusal("undo", paths="f"), "paths")
     client.tool("undo")

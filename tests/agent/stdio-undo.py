@@ -113,7 +113,7 @@ def a_step_is_named(place):
     contains(client.refusal("undo", step_id=1), "no step 1")
     # A command that was never run has this id in its report.
     done(agent, "echo x > f")
-    contains(client.refusal("undo", step_id=0), "id 0")
+    contains(client.refusal("undo", step_id=0), "must not be 0")
     equal(os.listdir(place.share), ["f"])
     equal(agent.close(), 0)
 

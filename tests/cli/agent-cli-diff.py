@@ -199,7 +199,7 @@ def diff_refused(place):
         daemon.end()
     status, out, err = call(place, "diff", "9", "-C", place.share)
     equal((status, out), (1, b""))
-    contains(err, "there is no step 9")
+    contains(err, "step 9: not in the history")
     status, out, err = call(place, "diff", "nosuchstep", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "step 1 changed nothing at nosuchstep")

@@ -93,7 +93,7 @@ def check_more(place):
     status, out, err = call_in(place, place.share, "undo", "2", "--", "a")
     equal((status, err, read(place, "a")), (0, "", "old a"))
     for words, code, text in (
-            (["--", "none"], 1, "none: it did not exist"),
+            (["--", "none"], 1, "none: neither existed"),
             (["--", "/etc/passwd"], 2, "not in the working folder"),
             (["--", "../a"], 2, "not in the working folder"),
             (["--"], 2, "name a path"),

@@ -60,7 +60,7 @@ def commands_return_what_the_guest_said(place):
     contains(client.refusal("execute_command", command="refuse"), "not today")
     result = client.call("execute_command", command="sleep", timeout_seconds=1)
     equal(result["isError"], True)
-    contains(result["content"][0]["text"], "longer than 1 s")
+    contains(result["content"][0]["text"], "timeout of 1 s")
     equal(result["structuredContent"]["exit_code"], 143)
     equal(server.close(), 0)
 
@@ -323,7 +323,7 @@ def arguments_are_checked(place):
             ("undo", {"steps": "1"}, "'steps'"),
             ("undo", {"force": "yes"}, "a boolean"),
             ("get_undo_history", {"limit": 0}, "'limit'"),
-            ("get_session_status", {"x": 1}, "known are: none")):
+            ("get_session_status", {"x": 1}, "allowed: none")):
         contains(client.refusal(tool, **arguments), part)
     for params in ({}, {"name": "no_such"}, {"name": 5}):
         equal(client.error("tools/call", **params)[0], -32602)

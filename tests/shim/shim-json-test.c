@@ -238,7 +238,7 @@ static void test_limits(void)
     g_string_prepend_c(text, '[');
     g_string_append_c(text, ']');
     g_assert_null(parse(text->str));
-    g_assert_cmpstr(reader.error, ==, "nested too deep");
+    g_assert_cmpstr(reader.error, ==, "nested too deeply");
 
     /* Far deeper than any stack. */
     g_string_set_size(text, 1024 * 1024);
