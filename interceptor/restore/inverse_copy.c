@@ -101,8 +101,11 @@ static bool will_go(const struct finder *f, uint64_t dir_ino, const char *name)
     struct step *step = f->v->source->step;
     struct step_inode *dir = step_find_inode(step, dir_ino);
 
+    /* The rollback reaches no name in a directory that another process moved:
+     * it makes a new directory in the old one's place. */
     return g_hash_table_contains(f->dirs, &dir_ino) ||
-           (dir && step_find_binding(step, dir, name));
+           (dir && g_hash_table_contains(f->v->source->survey->inodes, dir) &&
+            step_find_binding(step, dir, name));
 }
 
 /* The place of a directory above such a file. */
