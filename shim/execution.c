@@ -77,7 +77,7 @@ static int fork_first(struct execution *execution,
                       const struct spawn_streams *streams, int terminal,
                       struct process_home *home)
 {
-    struct leader_ends ends;
+    struct leader_ends ends = { -1, -1 };
     int result;
 
     execution->has_leader = terminal >= 0 || !process_home_has_cgroups(home);
@@ -132,7 +132,7 @@ static int start_with_terminal(struct execution *execution,
                                struct process_home *home)
 {
     const struct spawn_streams streams = { .connected = true, .in = -1 };
-    int master, slave;
+    int master = -1, slave = -1; /* set if the call succeeds */
     int result = terminal_open(request->rows, request->columns, &master,
                                &slave);
 
