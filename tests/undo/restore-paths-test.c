@@ -167,7 +167,8 @@ static void links(gconstpointer backend)
     CHECK("third-link");
     /* A file stays one inode, also under names that were not asked for. */
     answer = restore_rig_restore(&t, PATHS("linked"));
-    g_assert_true(edits_warns(answer, "linked: the file also changes under its other"));
+    g_assert_true(
+        edits_warns(answer, "linked: the file also changes under its other"));
     json_decref(answer);
     expect_links(&t, "linked", "third-link", true);
     json_decref(world_undo(t.w, 1));
