@@ -15,8 +15,8 @@
  * false, with a message on standard error, on failure. */
 bool inherited_streams_fill(void);
 
-/* Whether the parent ignores the signal, as nohup(1) does, and a shell for its
- * background jobs. The disposition should then be kept. */
+/* Return whether the parent ignores the signal, as nohup(1) does, and a shell
+ * for its background jobs. The disposition should then be kept. */
 bool inherited_signal_is_ignored(int number);
 
 #endif

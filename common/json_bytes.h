@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether these bytes can be a JSON string: UTF-8 and no NUL. */
+/* Return whether these bytes can be a JSON string: UTF-8 and no NUL. */
 bool json_bytes_is_text(const void *data, size_t len);
 
 /* Set object[key] to the bytes, and object["encoding"] if base64 was needed.

@@ -140,9 +140,9 @@ static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
 
 /* ---- the end of the input ------------------------------------------------ */
 
-/* Whether a peer that stopped sending still reads: a socket that was shut down
- * only in that direction does not report a hang-up, nor does a pipe with a
- * reader. */
+/* Return whether a peer that stopped sending still reads: a socket that was
+ * shut down only in that direction does not report a hang-up, nor does a pipe
+ * with a reader. */
 static bool peer_reads(const struct jsonl_channel *channel)
 {
     struct pollfd p = { .fd = channel->out_fd };

@@ -53,8 +53,8 @@ static void answer(int fd, pid_t pid)
         return; /* the server has exited */
 }
 
-/* Whether the socket is the same as then. The next server may have replaced it
- * already, and may have got the same inode number. */
+/* Return whether the socket is the same as then. The next server may have
+ * replaced it already, and may have got the same inode number. */
 static bool is_same_socket(const char *path, const struct stat *then)
 {
     struct stat now;

@@ -28,7 +28,7 @@ unsigned network_address_bits(const struct network_address *address);
 const char *network_address_format(const struct network_address *address,
                                    char *text);
 
-/* Whether the address lies within the network; the port is ignored. */
+/* Return whether the address lies within the network; the port is ignored. */
 bool network_prefix_covers(const struct network_prefix *prefix,
                            const struct network_address *address);
 

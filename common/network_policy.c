@@ -222,7 +222,7 @@ gboolean network_policy_add(struct network_policy *policy, const char *entry,
     return check_reachable(&prefix, entry, error);
 }
 
-/* What follows a NUL is no part of an address. */
+/* An address ends at a NUL; the string may not. */
 static gboolean add_value(struct network_policy *policy, json_t *value,
                           GError **error)
 {

@@ -60,18 +60,19 @@ gboolean network_policy_add(struct network_policy *policy, const char *entry,
 /* The inverse. Return a new reference. */
 json_t *network_policy_to_json(const struct network_policy *policy);
 
-/* Whether data from the guest can reach a third party: the policy is "open", or
- * lists a network that is wider than any organization's (IPv4 /8, IPv6 /16). */
+/* Return whether data from the guest can reach a third party: the policy is
+ * "open", or lists a network that is wider than any organization's (IPv4 /8,
+ * IPv6 /16). */
 bool network_policy_is_wide(const struct network_policy *policy);
 
-/* Whether the policy lets a guest reach the address, on this port (0: protocols
- * without ports). The caller must check whether it is an address of the
- * host. */
+/* Return whether the policy lets a guest reach the address, on this port (0:
+ * protocols without ports). The caller must check whether it is an address of
+ * the host. */
 bool network_policy_allows(const struct network_policy *policy,
                            const struct network_address *address,
                            unsigned port);
 
-/* Whether this very address is on the list, with this port. */
+/* Return whether this very address is on the list, with this port. */
 bool network_policy_names(const struct network_policy *policy,
                           const struct network_address *address, unsigned port);
 

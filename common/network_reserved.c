@@ -92,8 +92,8 @@ network_reserved_find(const struct network_address *address, unsigned length)
     return NULL;
 }
 
-/* Whether an interpretation is plausible: a wrong one has bytes of a prefix, or
- * zeros. */
+/* Return whether an interpretation is plausible: a wrong one has bytes of a
+ * prefix, or zeros. */
 static bool is_likely(const struct network_address *address)
 {
     return address->bytes[0] > 0 && address->bytes[0] < 224;

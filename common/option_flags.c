@@ -35,7 +35,8 @@ static const GOptionEntry *find_short(const GOptionEntry *entries, char name)
     return NULL;
 }
 
-/* Whether the value of the last option in "-abc VALUE" is the next word. */
+/* Return whether the value of the last option in "-abc VALUE" is the next word.
+ */
 static bool last_takes_next(const GOptionEntry *entries, const char *letters)
 {
     for (; *letters; letters++) {

@@ -11,7 +11,7 @@
  * string. */
 char *real_path_of(const char *path);
 
-/* Whether path is the folder or below it. Both are absolute and without
+/* Return whether path is the folder or below it. Both are absolute and without
  * symlinks. */
 bool real_path_is_beneath(const char *path, const char *folder);
 

@@ -73,7 +73,7 @@ static void places_clear(struct sandbox_places *places)
     g_free(places->common);
 }
 
-/* Whether names can be moved between the two. */
+/* Return whether names can be moved between the two. */
 static bool is_one_mount(const char *a, const char *b)
 {
     struct statx x, y;
@@ -247,7 +247,7 @@ static gboolean enter(struct sandbox *sandbox,
     }
 }
 
-/* Whether the host allows namespaces. Tested in another process, since a
+/* Return whether the host allows namespaces. Tested in another process, since a
  * partial sandbox cannot be left again. */
 static bool host_has_namespaces(void)
 {

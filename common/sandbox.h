@@ -59,10 +59,10 @@ const char *sandbox_share(const struct sandbox *sandbox);
 const char *sandbox_undo_dir(const struct sandbox *sandbox);
 const char *sandbox_store_dir(const struct sandbox *sandbox);
 
-/* Whether the folders are on mounts that no other process has. */
+/* Return whether the folders are on mounts that no other process has. */
 bool sandbox_has_own_mounts(const struct sandbox *sandbox);
 
-/* Whether the current directory replaces /proc/self/fd (proc_fd.h). */
+/* Return whether the current directory replaces /proc/self/fd (proc_fd.h). */
 bool sandbox_fds_are_here(const struct sandbox *sandbox);
 
 /* Drop capabilities and apply Landlock to this thread and the threads that it

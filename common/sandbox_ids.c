@@ -139,8 +139,8 @@ gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
     return FALSE;
 }
 
-/* Whether the map is empty or maps only this process's id: no outside help is
- * needed. */
+/* Return whether the map is empty or maps only this process's id: no outside
+ * help is needed. */
 static bool maps_only_self(const struct id_map *map, unsigned own)
 {
     return map->length == 0 || (map->length == 1 && map->ranges[0].count == 1 &&

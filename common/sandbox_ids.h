@@ -16,7 +16,7 @@ gboolean sandbox_check_modcaps(const char *modcaps, GError **error);
 gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
                            GError **error);
 
-/* Whether any id inside differs from the one outside. NULL: no. */
+/* Return whether any id inside differs from the one outside. NULL: no. */
 bool sandbox_map_renumbers(const char *text);
 
 /* ---- for sandbox.c ------------------------------------------------------- */

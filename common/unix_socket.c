@@ -29,10 +29,10 @@ void unix_socket_remove(const char *path)
         unlink(path);
 }
 
-/* Whether a process listens on the socket; a dead owner's socket refuses. The
- * probe must not disturb the owner: a server of a single client would mistake
- * it for the client, and exit when it disconnects. So it has the wrong socket
- * type, which only a live socket reports. */
+/* Return whether a process listens on the socket; a dead owner's socket
+ * refuses. The probe must not disturb the owner: a server of a single client
+ * would mistake it for the client, and exit when it disconnects. So it has the
+ * wrong socket type, which only a live socket reports. */
 static bool is_in_use(const struct sockaddr_un *address)
 {
     fd_auto int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

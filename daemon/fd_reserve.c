@@ -57,7 +57,7 @@ static void note_number(int fd, rlim_t limit)
         atomic_store(&tight, true);
 }
 
-/* Whether two more fds can be opened below the reserve. */
+/* Return whether two more fds can be opened below the reserve. */
 static bool has_two(struct ic *ic)
 {
     int root = ic_inode_fd(ic_root(ic));

@@ -26,8 +26,8 @@ int fd_reserve_check(struct ic *ic, int fd);
  * release other descriptors: connections may use half of the reserve. */
 int fd_reserve_check_connection(int fd);
 
-/* Whether fd is in the reserve. See ic_options: called for each inode that is
- * reopened, so it also notices when descriptors become few. */
+/* Return whether fd is in the reserve. See ic_options: called for each inode
+ * that is reopened, so it also notices when descriptors become few. */
 bool fd_reserve_has(int fd);
 
 /* Check for room before creating one or two descriptors that a client keeps: an

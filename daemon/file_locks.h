@@ -63,8 +63,8 @@ int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
 int file_locks_test(struct file_locks *locks, struct ic_inode *inode,
                     struct file_lock *lock);
 
-/* Whether the owner has locks on the inode (other than flock(2)), or waits for
- * one. */
+/* Return whether the owner has locks on the inode (other than flock(2)), or
+ * waits for one. */
 bool file_locks_has_owner(struct file_locks *locks, struct ic_inode *inode,
                           uint64_t owner);
 

@@ -50,8 +50,8 @@ static bool is_gateway(const struct network_address *address)
                        : memcmp(address->bytes, gateway, 4) == 0;
 }
 
-/* Whether the address is in the guest's own network: 10.0.2.0/24; fec0::/64 and
- * fe80::/64. */
+/* Return whether the address is in the guest's own network: 10.0.2.0/24;
+ * fec0::/64 and fe80::/64. */
 static bool is_near(const struct network_address *address)
 {
     static const uint8_t zero[6];
@@ -63,7 +63,7 @@ static bool is_near(const struct network_address *address)
            memcmp(bytes + 2, zero, 6) == 0;
 }
 
-/* Whether a guest may use the address: not one of slirp's. */
+/* Return whether a guest may use the address: not one of slirp's. */
 static bool is_guest(const struct network_address *address)
 {
     if (!is_near(address) || is_gateway(address))
@@ -211,7 +211,7 @@ enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
 
 /* ---- to the guest -------------------------------------------------------- */
 
-/* Whether slirp itself is the source. */
+/* Return whether slirp itself is the source. */
 static bool is_of_slirp(const struct frame *frame)
 {
     if (frame->type == FRAME_ARP)

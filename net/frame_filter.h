@@ -53,8 +53,8 @@ enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
 bool frame_filter_to_guest(const struct frame_filter *filter,
                            const struct frame *frame);
 
-/* Whether the policy, and the knowledge of the host's addresses, allow a guest
- * to reach this address; port as in network_policy.h. */
+/* Return whether the policy, and the knowledge of the host's addresses, allow a
+ * guest to reach this address; port as in network_policy.h. */
 bool frame_filter_may_reach(const struct frame_filter *filter,
                             const struct network_address *address,
                             unsigned port);

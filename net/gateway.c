@@ -74,9 +74,9 @@ static void pass_slirp(struct gateway *gateway, const struct frame *frame)
     slirp_stack_input(gateway->stack, frame->data, frame->length);
 }
 
-/* Whether there is room for a connection. One beyond the limit has to wait: the
- * guest retries until others have ended. Only a SYN makes slirp open a
- * socket. */
+/* Return whether there is room for a connection. One beyond the limit has to
+ * wait: the guest retries until others have ended. Only a SYN makes slirp open
+ * a socket. */
 static bool has_room(struct gateway *gateway, const struct frame *frame,
                      bool dns)
 {

@@ -21,8 +21,8 @@ struct host_routes;
 struct host_routes *host_routes_new(GError **error);
 void host_routes_free(struct host_routes *routes);
 
-/* Whether the address belongs to the host; true if unknown. Results are cached
- * for a few seconds. routes is a struct host_routes. */
+/* Return whether the address belongs to the host; true if unknown. Results are
+ * cached for a few seconds. routes is a struct host_routes. */
 bool host_routes_is_host(const struct network_address *address, void *routes);
 
 #endif

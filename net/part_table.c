@@ -14,7 +14,7 @@ static size_t header_length(const struct frame *part)
            (part->type == FRAME_IPV6 ? FRAME_IPV6_HEADER : FRAME_IPV4_HEADER);
 }
 
-/* Whether the fragment may belong to a supported packet. */
+/* Return whether the fragment may belong to a supported packet. */
 static bool is_usable(const struct frame *part)
 {
     size_t end = part->part_offset + part->payload_length;
@@ -96,7 +96,7 @@ static bool has_any(const struct part_slot *slot, size_t from, size_t end)
     return false;
 }
 
-/* Whether the fragment contradicts the earlier ones. */
+/* Return whether the fragment contradicts the earlier ones. */
 static bool is_contrary(const struct part_slot *slot, const struct frame *part)
 {
     size_t end = part->part_offset + part->payload_length;

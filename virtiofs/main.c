@@ -61,9 +61,9 @@ static gboolean refuse_mount(const struct options *options, const char *why,
     return FALSE;
 }
 
-/* Whether a mount of this daemon is at path. Another mount would hide it, and
- * its daemon would seem to do nothing. Mounts of other user-space file systems
- * may contain the mount point. */
+/* Return whether a mount of this daemon is at path. Another mount would hide
+ * it, and its daemon would seem to do nothing. Mounts of other user-space file
+ * systems may contain the mount point. */
 static bool is_our_mount(const char *path)
 {
     FILE *mounts = setmntent("/proc/self/mounts", "r");

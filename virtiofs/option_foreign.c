@@ -58,7 +58,7 @@ void options_add_foreign_entries(GOptionContext *context,
     g_option_context_add_main_entries(context, entries, NULL);
 }
 
-/* Whether the word is "-osource=DIR" and not "-o". */
+/* Return whether the word is "-osource=DIR" and not "-o". */
 static bool is_joined(const char *word)
 {
     return g_str_has_prefix(word, "-o") && word[2];

@@ -139,8 +139,7 @@ static char *describe_unfinished(const struct step_report *report, bool redo)
             "interrupted redo: %s; the next undo, redo or run "
             "finishes it",
             name);
-    /* Whether the next start rolls these changes back is left out: undo reports
-     * it. */
+    /* Undo, not this, reports whether the next start rolls them back. */
     if (!report->damaged && g_strcmp0(report->type, "ambient") == 0)
         return g_strdup("changes outside commands: no step of the history yet; "
                         "'undo --ambient' undoes them");

@@ -29,7 +29,7 @@ static void fail(GError **error, const char *path, int number)
     if (number == EXDEV) { /* RESOLVE_BENEATH stopped it */
         code = ERROR_PATH_OUTSIDE_ROOT;
         text = *path == '/' ? "the path must be relative to the working folder"
-                            : "the path leads out of the working folder";
+                            : "the path escapes from the working folder";
     } else if (number == ENOENT || number == ENOTDIR) {
         code = ERROR_NOT_FOUND;
     }

@@ -179,7 +179,7 @@ json_t *name_check(int root_fd, GPtrArray *changes, const char *label)
         .folders = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                          (GDestroyNotify)g_hash_table_unref),
         .outside = { "symlink_outside",
-                     "a symlink that leads out of the working folder: the host "
+                     "a symlink that escapes from the working folder: the host "
                      "resolves it to another file, or to none",
                      json_array(), 0 },
         .collision = { "case_collision",

@@ -2,7 +2,7 @@
  *
  * name_check - warn about new names that mean something else outside the guest.
  *
- * symlink_outside: a symlink leads out of the working folder; the host resolves
+ * symlink_outside: a symlink escapes from the working folder; the host resolves
  * it to another file than the guest. case_collision: two names differ only in
  * case (or in Unicode composition); a host that folds case sees one name.
  *

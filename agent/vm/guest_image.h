@@ -21,7 +21,7 @@ struct guest_image {
     char *kernel;
     char *initrd; /* NULL: none */
     char *rootfs; /* NULL: none */
-    char *append; /* "" if nothing is to be appended */
+    char *append; /* may be empty */
 };
 
 /* Return the directory of an image, which need not exist, as a new string. On

@@ -35,8 +35,7 @@ static json_t *texts_to_json(GPtrArray *texts)
     return list;
 }
 
-/* ---- many reports ---------------------------------------------------------
- */
+/* ---- many reports ------------------------------------------------------- */
 
 static json_t *without_details(json_t *report)
 {

@@ -168,8 +168,7 @@ static bool has_hidden_names(const struct step *step, int dir)
     return found;
 }
 
-/* ---- the set --------------------------------------------------------------
- */
+/* ---- the set ------------------------------------------------------------ */
 
 struct overlap *overlap_new(const struct step *step, int dir)
 {

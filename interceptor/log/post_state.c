@@ -83,8 +83,7 @@ bool post_state_is_complete(const struct step *step)
            json_integer_value(count) == step->post->len;
 }
 
-/* ---- vacant names ---------------------------------------------------------
- */
+/* ---- vacant names ------------------------------------------------------- */
 
 /* Indexes by the inode numbers in the manifest. */
 struct marker {

@@ -215,8 +215,7 @@ void undo_log_drain_trash(struct undo_log *log)
     pthread_mutex_unlock(&trash->lock);
 }
 
-/* ---- links to inodes of the share -----------------------------------------
- */
+/* ---- links to inodes of the share --------------------------------------- */
 
 /* An inode of the share may have a link in the log. Unlinking it changes the
  * ctime, which the ledger must record as undo's own change. So such links are

@@ -86,8 +86,8 @@ bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
 int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
                   struct overlay_reference *ret_reference);
 
-/* Whether any row has set-id bits, or is a symlink. If not, no file has them,
- * and files need not be checked. */
+/* Return whether any row has set-id bits, or is a symlink. If not, no file has
+ * them, and files need not be checked. */
 bool overlay_has_set_ids(struct overlay *overlay);
 bool overlay_has_symlinks(struct overlay *overlay);
 

@@ -13,7 +13,8 @@
  * Return false if files of another share do, too. */
 bool overlay_is_of(struct overlay *overlay, ino_t root);
 
-/* Whether there are many more rows than were needed at the last check. */
+/* Return whether there are many more rows than were needed at the last check.
+ */
 bool overlay_has_grown(struct overlay *overlay);
 
 /* Remove the rows that are neither in needed, a set of int64_t *, nor in the

@@ -36,8 +36,9 @@ struct case_index;
 struct case_index *case_index_new(void);
 void case_index_free(struct case_index *index);
 
-/* Whether the directory (a reference) has a name that differs from this one
- * only in case. except (may be NULL) does not count. Return 1, 0 or -errno. */
+/* Return whether the directory (a reference) has a name that differs from this
+ * one only in case. except (may be NULL) does not count. Return 1, 0 or -errno.
+ */
 int case_index_collides(struct case_index *index, struct ic_inode *dir,
                         const char *name, const char *except);
 

@@ -18,8 +18,8 @@ static gboolean has_bad_character(const char *name)
     return FALSE;
 }
 
-/* Whether text is "0" to "9" or a superscript digit of Latin-1: Windows treats
- * these as digits, too. */
+/* Return whether text is "0" to "9" or a superscript digit of Latin-1: Windows
+ * treats these as digits, too. */
 static gboolean is_port_number(const char *text, size_t len)
 {
     static const char *const superscripts[] = { "\u00b9", "\u00b2", "\u00b3" };

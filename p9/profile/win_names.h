@@ -27,8 +27,8 @@ int win_name_check(const char *name);
  * are kept. */
 char *win_name_fold(const char *name);
 
-/* Whether the extension marks an executable. Only extensions that are used for
- * nothing else count: a .py is usually a module. */
+/* Return whether the extension marks an executable. Only extensions that are
+ * used for nothing else count: a .py is usually a module. */
 gboolean win_name_is_executable(const char *name);
 
 #endif

@@ -325,7 +325,7 @@ static bool wait_and_receive(struct p9_conn *conn, bool reads, bool writes)
     return !(fds[0].revents & POLLHUP);
 }
 
-/* Whether handle_next() would handle or refuse a message now. */
+/* Return whether handle_next() would handle or refuse a message now. */
 static bool has_staged(const struct p9_conn *conn)
 {
     size_t have = conn->end - conn->start;

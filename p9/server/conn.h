@@ -31,7 +31,8 @@ struct p9_conn;
 struct p9_conn *p9_conn_start(struct p9_server *server, int fd,
                               uint32_t number);
 
-/* Whether the connection has ended. server->ended_fd signals when to check. */
+/* Return whether the connection has ended. server->ended_fd signals when to
+ * check. */
 bool p9_conn_has_ended(const struct p9_conn *conn);
 
 /* End the connection, and wait for its end. */

@@ -71,7 +71,7 @@ static int remember_owner(struct p9_fid *fid, const struct file_lock *lock)
     return full ? -ENOLCK : 0;
 }
 
-/* Whether the lock was taken by another process of the same client. */
+/* Return whether the lock was taken by another process of the same client. */
 static bool is_flocked(const struct p9_fid_owner *owner,
                        const struct file_lock *lock, bool waits)
 {
@@ -142,8 +142,8 @@ static int set_lock(struct p9_request *request, struct p9_fid *fid)
     return r;
 }
 
-/* Whether the fid was clunked while the request waited; its locks then end with
- * it. */
+/* Return whether the fid was clunked while the request waited; its locks then
+ * end with it. */
 static bool is_gone(struct p9_request *request)
 {
     struct p9_fid *fid = p9_fids_get(request->fids, request->m.lock.fid);

@@ -92,8 +92,8 @@ uint64_t p9_request_number(const struct p9_request *request, dev_t dev,
  * For requests with P9_OP_DATA or P9_OP_SLOW. */
 void p9_request_hold(struct p9_request *request);
 
-/* Whether the fid of a request with P9_OP_DATA is an attribute. Its value is in
- * memory, and must be complete before the Tclunk that sets it. */
+/* Return whether the fid of a request with P9_OP_DATA is an attribute. Its
+ * value is in memory, and must be complete before the Tclunk that sets it. */
 bool p9_request_is_attribute(const struct p9_request *request);
 
 /* Return a fid, with a reference to its inode; release both with

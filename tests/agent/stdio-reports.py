@@ -53,7 +53,7 @@ def odd_names_are_told(place):
     equal((outside["paths"], outside["count"], outside["directory"],
            outside["step_id"]), (["d/away", "d/near", "d/up"], 3, "a",
                                  report["step_id"]))
-    contains(outside["message"], "d/away and 2 more: a symlink that leads out")
+    contains(outside["message"], "d/away and 2 more: a symlink that escapes")
     equal(agent.first("event.warning"), outside)
     equal([w for w in warnings if w.get("code") == "case_collision"], [])
     # The other folder, names of all kinds, and of a file that was there.

@@ -175,8 +175,7 @@ static void test_long_target(struct fixture *f, gconstpointer option)
     p9_client_free(client);
 }
 
-/* ---- other file systems ---------------------------------------------------
- */
+/* ---- other file systems ------------------------------------------------- */
 
 static uint64_t number_of(struct fixture *f, const char *path)
 {

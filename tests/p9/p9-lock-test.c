@@ -235,8 +235,7 @@ static void test_many_unlock(struct fixture *f, gconstpointer option)
     expect_free(f, "file");
 }
 
-/* ---- parts of a file ------------------------------------------------------
- */
+/* ---- parts of a file ---------------------------------------------------- */
 
 static int lock_part(const struct locker *locker, uint8_t type, uint64_t first,
                      uint64_t end, uint32_t process)

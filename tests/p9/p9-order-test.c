@@ -102,8 +102,7 @@ static void test_clunk_behind_attribute(struct fixture *f, gconstpointer option)
     }
 }
 
-/* ---- requests that the engine does not take yet ---------------------------
- */
+/* ---- requests that the engine does not take yet ------------------------- */
 
 /* Begin a step in which the first deletion waits for a decision. Returns the
  * event. */

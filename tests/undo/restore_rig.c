@@ -207,8 +207,7 @@ void restore_rig_refused(struct restore_rig *t, const char *const *paths,
     g_assert_cmpuint(world_history_count(t->w), ==, count);
 }
 
-/* ---- a step ---------------------------------------------------------------
- */
+/* ---- a step ------------------------------------------------------------- */
 
 void restore_rig_change_much(struct world *w)
 {

@@ -37,8 +37,7 @@ static unsigned other_of(unsigned queue)
     return queue == HIGH_QUEUE ? FUSE_QUEUE : HIGH_QUEUE;
 }
 
-/* ---- threads -------------------------------------------------------------
- */
+/* ---- threads ------------------------------------------------------------ */
 
 static GDir *open_threads(const struct client *client)
 {
@@ -127,8 +126,7 @@ static void test_count(void)
     client_free(client);
 }
 
-/* ---- turns of the processor ----------------------------------------------
- */
+/* ---- turns of the processor --------------------------------------------- */
 
 /* sched_getattr(2)'s SCHED_ATTR_SIZE_VER0. */
 struct scheduling {
@@ -412,8 +410,7 @@ static void test_forget(gconstpointer cache)
     client_free(forgetter.client);
 }
 
-/* ---- kicks ----------------------------------------------------------------
- */
+/* ---- kicks -------------------------------------------------------------- */
 
 /* Return the place where the device says whether it needs kicks, and its value
  * if it does, at the request with this number. */

@@ -17,8 +17,8 @@
 #include "daemon/fd_reserve.h"
 #include "virtiofs/fuse/fuse_ops.h"
 
-/* Whether the directory has a default ACL, which the host's kernel applies
- * instead of the umask. */
+/* Return whether the directory has a default ACL, which the host's kernel
+ * applies instead of the umask. */
 static bool has_default_acl(const struct fuse_node *dir)
 {
     struct proc_fd_path path = proc_fd_path(ic_inode_fd(dir->inode));

@@ -32,9 +32,9 @@ static int probe_byte(int fd, off_t offset)
  * served from memory, too. */
 #define CACHED_LIKELY 8u
 
-/* Whether a read is likely to be served from memory: a large copy must not be
- * wasted, so probe the read's last byte. The sum may overflow to a negative
- * offset, which preadv2() rejects with EINVAL. */
+/* Return whether a read is likely to be served from memory: a large copy must
+ * not be wasted, so probe the read's last byte. The sum may overflow to a
+ * negative offset, which preadv2() rejects with EINVAL. */
 static bool is_likely_cached(const struct fuse_handle *handle, off_t offset,
                              size_t size)
 {

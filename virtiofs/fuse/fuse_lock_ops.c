@@ -25,8 +25,8 @@ static struct ic_inode *inode_of(struct fuse_server *server, uint64_t id)
     return inode;
 }
 
-/* Whether locks of this kind were offered to the client. A client may request
- * them anyway, and must not block the host's programs with them. */
+/* Return whether locks of this kind were offered to the client. A client may
+ * request them anyway, and must not block the host's programs with them. */
 static bool is_offered(const struct fuse_server *server,
                        const struct fuse_lk_in *in)
 {

@@ -63,8 +63,8 @@ static bool count_lookup(struct fuse_nodes *nodes, uint64_t id)
     return n > 0;
 }
 
-/* Whether the client may keep the inode open. An inode that is closed costs no
- * fd. */
+/* Return whether the client may keep the inode open. An inode that is closed
+ * costs no fd. */
 static int check_fd(struct fuse_nodes *nodes, struct ic_inode *inode)
 {
     int r;

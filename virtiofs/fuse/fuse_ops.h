@@ -75,7 +75,7 @@ struct fuse_timeout {
 };
 struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server);
 
-/* Whether the client may reuse a name for a while without a lookup. */
+/* Return whether the client may reuse a name for a while without a lookup. */
 bool fuse_entry_is_kept(const struct fuse_server *server);
 
 /* Mark an entry of dir that is the root of another filesystem: the client then
@@ -107,8 +107,8 @@ int fuse_entry_fill_held(struct fuse_server *server, struct ic_inode *inode,
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
                      struct ic_inode *inode, const struct stat *st);
 
-/* Whether this thread lacks the time to truncate the file, because much data
- * must be captured or freed on disk (fuse_files.c). */
+/* Return whether this thread lacks the time to truncate the file, because much
+ * data must be captured or freed on disk (fuse_files.c). */
 bool fuse_cut_is_long(const struct fuse_request *request,
                       const struct ic_inode *inode);
 

@@ -284,8 +284,8 @@ static bool open_device(struct mount *mount, struct fuse_session *session)
            fcntl(mount->device, F_SETFL, O_RDWR | O_NONBLOCK) == 0;
 }
 
-/* Whether another process has unmounted it. A different file system may be
- * mounted there by now. */
+/* Return whether another process has unmounted it. A different file system may
+ * be mounted there by now. */
 static bool is_gone(const struct mount *mount)
 {
     struct pollfd p = { .fd = mount->device };

@@ -28,7 +28,7 @@ bool fault_guard_add(void *start, size_t len);
 /* Call it before the mapping is unmapped. */
 void fault_guard_remove(void *start);
 
-/* Whether memory has been lost; reset when a first range is added. */
+/* Return whether memory has been lost; reset when a first range is added. */
 bool fault_guard_tripped(void);
 
 #endif

@@ -52,7 +52,7 @@ struct queue_pool *queue_pool_new(const char *name, unsigned max_threads,
 /* The pool must have no threads. */
 void queue_pool_free(struct queue_pool *pool);
 
-/* Whether a thread is free. The answer may be outdated at once. */
+/* Return whether a thread is free. The answer may be outdated at once. */
 bool queue_pool_has_time(const struct queue_pool *pool);
 
 /* Return false if the backlog is full or no thread can be started. */

@@ -186,7 +186,7 @@ static int next_request(struct queue_worker *worker,
                            chain);
 }
 
-/* Whether a request may be handled now. The gate is held for reading. */
+/* Return whether a request may be handled now. The gate is held for reading. */
 static bool may_run(struct queue_worker *worker)
 {
     struct virtqueue *vq = &worker->vq;

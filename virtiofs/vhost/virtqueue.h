@@ -86,15 +86,15 @@ int virtqueue_again(struct virtqueue *vq, uint16_t head,
 /* Return the number of taken requests that the driver still waits for. */
 unsigned virtqueue_outstanding(const struct virtqueue *vq);
 
-/* Whether there is a request that was not taken yet. */
+/* Return whether there is a request that was not taken yet. */
 bool virtqueue_has_more(const struct virtqueue *vq);
 
 /* Complete a request, with len bytes of its writable part written. */
 void virtqueue_push(struct virtqueue *vq, const struct virtqueue_chain *chain,
                     uint32_t len);
 
-/* Whether the driver wants a signal for the requests pushed since the last
- * one. */
+/* Return whether the driver wants a signal for the requests pushed since the
+ * last one. */
 bool virtqueue_must_signal(struct virtqueue *vq);
 
 /* Ask the driver (not) to kick for new requests. virtqueue_enable_kicks()
@@ -102,7 +102,7 @@ bool virtqueue_must_signal(struct virtqueue *vq);
 void virtqueue_disable_kicks(struct virtqueue *vq);
 bool virtqueue_enable_kicks(struct virtqueue *vq);
 
-/* Whether there is nothing to do until the driver kicks. */
+/* Return whether there is nothing to do until the driver kicks. */
 bool virtqueue_is_idle(const struct virtqueue *vq);
 
 #endif
