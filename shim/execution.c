@@ -234,14 +234,6 @@ static void begin_drain(struct execution *execution)
     }
 }
 
-static void release_leader(struct execution *execution)
-{
-    if (!execution->has_leader)
-        return;
-    execution->left_processes = !process_set_is_empty(&execution->processes);
-    leader_release(&execution->leader);
-}
-
 static void note_end(struct execution *execution, int status)
 {
     execution->status = status;
@@ -299,16 +291,6 @@ int64_t execution_deadline_ms(const struct execution *execution)
     return ending && execution->cancelled ? execution->next_kill_ms : -1;
 }
 
-/* Return whether processes of the execution are left. Without a cgroup this can
- * be determined only while the leader runs; with one, only after the leader has
- * ended. */
-static bool has_left_processes(const struct execution *execution)
-{
-    if (execution->has_leader && execution->processes.cgroup < 0)
-        return execution->left_processes;
-    return !process_set_is_empty(&execution->processes);
-}
-
 static void send_completed(const struct execution *execution, struct port *port)
 {
     int status = execution->status;
@@ -324,7 +306,7 @@ static void send_completed(const struct execution *execution, struct port *port)
         json_writer_add_integer(&writer, "exit_code", WEXITSTATUS(status));
     }
     json_writer_add_integer(&writer, "processes",
-                            has_left_processes(execution));
+                            !process_set_is_empty(&execution->processes));
     port_end(port, &writer);
 }
 
@@ -345,8 +327,17 @@ static void finish(struct execution *execution,
     }
     exec_input_close(&execution->input);
     send_completed(execution, context->port);
+    /* Not before: without a cgroup, what is left is known by its leader. */
+    if (execution->has_leader)
+        leader_release(&execution->leader);
     process_set_release(context->home, &execution->processes);
     execution->state = EXECUTION_NONE;
+}
+
+/* In a cgroup the leader is one of the execution's processes. */
+static bool leader_is_counted(const struct execution *execution)
+{
+    return execution->has_leader && execution->processes.cgroup >= 0;
 }
 
 static void advance_cancel(struct execution *execution, int64_t now_ms)
@@ -359,9 +350,8 @@ static void advance_cancel(struct execution *execution, int64_t now_ms)
     }
     if (execution->state != EXECUTION_DYING)
         return;
-    /* With a cgroup, the leader is a member. */
-    if (execution->has_leader && execution->processes.cgroup >= 0)
-        release_leader(execution);
+    if (leader_is_counted(execution))
+        leader_release(&execution->leader);
     if (process_set_is_empty(&execution->processes))
         begin_drain(execution);
 }
@@ -383,16 +373,16 @@ static void take_status(struct execution *execution)
         note_end(execution, status);
 }
 
-/* Release the leader after all output was read, and send the end only when the
- * leader has ended: it is one of the execution's processes. */
+/* Release a leader that is counted after all output was read; the end is sent
+ * only when the leader has ended. */
 static void let_leader_go(struct execution *execution)
 {
-    if (!execution->has_leader)
+    if (!leader_is_counted(execution))
         return;
     if (execution->state == EXECUTION_DRAINING && !execution->reaped &&
         exec_output_is_drained(&execution->outputs[0]) &&
         exec_output_is_drained(&execution->outputs[1])) {
-        release_leader(execution);
+        leader_release(&execution->leader);
         execution->state = EXECUTION_LEAVING;
     } else if (execution->state == EXECUTION_LEAVING && execution->reaped) {
         execution->state = EXECUTION_DRAINING;
@@ -428,7 +418,7 @@ bool execution_advance(struct execution *execution,
     if (execution->state == EXECUTION_DRAINING &&
         exec_output_is_drained(&execution->outputs[0]) &&
         exec_output_is_drained(&execution->outputs[1]) &&
-        (!execution->has_leader || execution->reaped) &&
+        (!leader_is_counted(execution) || execution->reaped) &&
         exec_output_has_room(context->port))
         finish(execution, context);
     return more && execution->state != EXECUTION_NONE;

@@ -61,7 +61,6 @@ struct execution {
     int64_t next_kill_ms; /* time of the next SIGKILL */
     bool has_leader, has_terminal;
     struct leader leader;
-    bool left_processes; /* determined before the leader was released */
     struct exec_output outputs[EXECUTION_STREAMS];
     struct exec_input input;
     struct exec_credit credit;

@@ -265,6 +265,39 @@ static void test_cancel_late(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 2, "echo ok", "ok\n", "", 0);
 }
 
+/* The command has ended and its output was read, but the port has no room for
+ * step_completed: the cancel still reaches what is in the background. */
+static void test_cancel_jammed(struct shim_client *shim, gconstpointer data)
+{
+    json_int_t left = -1;
+    pid_t background;
+
+    shim_expect_hello(shim);
+    shim_send_exec(shim, 1, "yes");
+    shim_expect_started(shim, 1);
+    wait_for_jam(shim);
+    shim_send_exec(shim, 2,
+                   "sleep 1000 >/dev/null 2>&1 & echo $! > background; exit 3");
+    wait_for_file(shim, "background");
+    g_usleep(300000);
+    background = read_pid(shim, "background");
+    g_assert_true(is_alive(background));
+    shim_send_cancel(shim, 2);
+    shim_send_cancel(shim, 1);
+    for (int ended = 0; ended < 2;) {
+        json_t *message = shim_receive(shim);
+
+        if (g_str_equal(shim_text(message, "type"), WIRE_STEP_COMPLETED)) {
+            ended++;
+            if (shim_number(message, "id") == 2)
+                left = shim_number(message, "processes");
+        }
+        json_decref(message);
+    }
+    g_assert_cmpint(left, ==, 0);
+    g_assert_false(is_alive(background));
+}
+
 /* The host had not read yet that the command had ended. */
 static void test_cancel_after(struct shim_client *shim, gconstpointer data)
 {
@@ -282,6 +315,7 @@ static void test_cancel_after(struct shim_client *shim, gconstpointer data)
 static const struct shim_test tests[] = {
     { "cancel-flood", test_cancel_flood },
     { "cancel-late", test_cancel_late },
+    { "cancel-jammed", test_cancel_jammed },
     { "cancel-after", test_cancel_after },
     { "cancel-tree", test_cancel_tree },
     { "cancel-forks", test_cancel_forks },
