@@ -157,7 +157,9 @@ static void report_denial(struct ic *ic, int64_t step_id)
     const char *reason;
 
     pthread_mutex_lock(&guard->lock);
-    id = g_steal_pointer(&guard->denial);
+    /* Another step may have been denied since, which is not rolled back yet. */
+    if (guard->denied_id == step_id)
+        id = g_steal_pointer(&guard->denial);
     reason = guard->denial_reason;
     pthread_mutex_unlock(&guard->lock);
     if (id)
