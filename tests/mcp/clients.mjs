@@ -94,7 +94,7 @@ assert.equal(status.state, 'running');
 // Errors: a result for the model, or one of the protocol.
 const refused = await client.call(
     { name: 'read_file', arguments: { path: '../x' } });
-assert.ok(refused.isError && /outside|out of/.test(refused.content[0].text));
+assert.ok(refused.isError && /escapes/.test(refused.content[0].text));
 await assert.rejects(client.call({ name: 'no_such', arguments: {} }),
     (error) => error.code === -32602);
 
