@@ -30,6 +30,7 @@
 
 struct session;
 
+/* callbacks (borrowed) may be NULL. */
 struct session *session_new(const char *log_level,
                             const struct session_callbacks *callbacks,
                             void *opaque);
@@ -41,8 +42,11 @@ void session_listen(struct session *session,
 void session_unlisten(struct session *session,
                       const struct session_callbacks *callbacks, void *opaque);
 
-/* Free the session. Running processes are killed; waiting operations are
- * answered. */
+/* Kill the running processes and answer waiting operations. Listeners may still
+ * leave. */
+void session_end(struct session *session);
+
+/* End and free the session. NULL is allowed. */
 void session_free(struct session *session);
 
 /* config is taken. Errors: ERROR_SESSION_ACTIVE, and those of machine.h. */

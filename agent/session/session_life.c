@@ -178,23 +178,29 @@ struct session *session_new(const char *log_level,
     session->questions = session_guard_new_list();
     session->listeners = g_array_new(FALSE, FALSE,
                                      sizeof(struct session_listener));
-    session_listen(session, callbacks, opaque);
+    if (callbacks)
+        session_listen(session, callbacks, opaque);
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
         session->folders[i].fd = -1;
     return session;
 }
 
-void session_free(struct session *session)
+void session_end(struct session *session)
 {
     g_autoptr(GError) error = g_error_new_literal(
         STEPBACK_ERROR, ERROR_CANCELLED, "the supervisor is shutting down");
 
-    if (!session)
-        return;
     session->state = SESSION_STOPPED;
     forget_machine(session);
     reply_send(&session->starter, NULL, error);
     reply_send(&session->stopper, NULL, error);
+}
+
+void session_free(struct session *session)
+{
+    if (!session)
+        return;
+    session_end(session);
     session_config_free(session->reset_config);
     g_clear_error(&session->start_error);
     g_hash_table_unref(session->undone);

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * api_client - see api_client.h.
+ *
+ * A request is one line; "struct request" is what remains of it until its
+ * response is sent, and holds a reference to its client. The number of requests
+ * is limited, so the response queue is too.
+ */
+#include "agent/stdio/api_client.h"
+
+#include <string.h>
+
+#include "agent/stdio/stdio_ops.h"
+#include "agent/wire/event_json.h"
+#include "common/errors.h"
+#include "common/jsonl.h"
+#include "common/log.h"
+#include "common/message.h"
+
+enum {
+    MAX_LINE = 16 << 20,
+    MAX_QUEUE = 4 << 20,
+    MAX_REQUESTS = 128, /* requests that wait for their response */
+    REQUEST_ID_MAX = 256,
+};
+
+struct api_client {
+    int refs;
+    bool gone; /* freed by its owner; only requests refer to it */
+    struct jsonl_channel *channel;
+    struct session *session;
+    const struct api_client_callbacks *callbacks;
+    void *opaque;
+    unsigned requests;
+};
+
+struct request {
+    struct api_client *client;
+    char *id;
+};
+
+static void client_unref(struct api_client *client)
+{
+    if (--client->refs == 0)
+        g_free(client);
+}
+
+/* ---- responses ----------------------------------------------------------- */
+
+static void send_error(struct api_client *client, const char *id,
+                       const GError *error, json_t *data)
+{
+    log_emit(LOG_LEVEL_INFO, LOG_STDIO_API,
+             json_pack("{s:s?}", "request_id", id), "refused: %s",
+             error->message);
+    session_counters(client->session)->refused++;
+    jsonl_channel_send(client->channel,
+                       message_error(id, (enum error_code)error_code_of(error),
+                                     error->message,
+                                     data ? json_incref(data) : NULL),
+                       false);
+}
+
+static void send_refusal(struct api_client *client, const char *id,
+                         enum error_code code, const char *text)
+{
+    g_autoptr(GError) error = g_error_new_literal(STEPBACK_ERROR, code, text);
+
+    send_error(client, id, error, NULL);
+}
+
+/* Implements stdio_ops_done. */
+static void respond(json_t *payload, const GError *error, json_t *data,
+                    void *opaque)
+{
+    struct request *request = opaque;
+    struct api_client *client = request->client;
+
+    if (!client->gone && error) {
+        send_error(client, request->id, error, data);
+    } else if (!client->gone) {
+        log_emit(LOG_LEVEL_INFO, LOG_STDIO_API,
+                 json_pack("{s:s}", "request_id", request->id), "answered");
+        jsonl_channel_send(
+            client->channel,
+            message_response(request->id,
+                             payload ? json_incref(payload) : NULL),
+            false);
+    }
+    client->requests--;
+    client_unref(client);
+    g_free(request->id);
+    g_free(request);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static void dispatch(struct api_client *client, const char *id,
+                     const char *type, json_t *payload)
+{
+    g_autoptr(GError) error = NULL;
+    struct request *request;
+
+    if (client->requests >= MAX_REQUESTS) {
+        send_refusal(client, id, ERROR_BUSY,
+                     "too many requests are waiting; wait for responses");
+        return;
+    }
+    log_set_request(id);
+    log_info(LOG_STDIO_API, "request %.100s", type);
+    request = g_new0(struct request, 1);
+    request->client = client;
+    request->id = g_strdup(id);
+    client->requests++;
+    client->refs++;
+    if (!stdio_ops_carry_out(client->session, type, payload, respond, request,
+                             &error))
+        respond(NULL, error, NULL, request);
+    log_set_request(NULL);
+}
+
+/* Checked as in a payload (stdio_ops.c); the hello is exempt because a newer
+ * frontend may add members. */
+static gboolean check_members(json_t *message, const char *type, GError **error)
+{
+    static const char *const members[] = { "type", "request_id", "payload",
+                                           NULL };
+
+    return strcmp(type, "protocol.hello") == 0 ||
+           message_check_known(message, members, error);
+}
+
+static void on_request(struct api_client *client, json_t *message)
+{
+    json_t *payload = json_object_get(message, "payload");
+    const char *id = NULL, *type;
+    g_autoptr(GError) error = NULL;
+
+    session_counters(client->session)->requests++;
+    if (!message_get_string(message, "request_id", &id, &error) ||
+        !message_get_string(message, "type", &type, &error)) {
+        send_error(client, id, error, NULL);
+    } else if (strlen(id) > REQUEST_ID_MAX) {
+        send_refusal(client, NULL, ERROR_INVALID_FIELD,
+                     "the field 'request_id' must be at most 256 bytes long");
+    } else if (payload && !json_is_object(payload)) {
+        send_refusal(client, id, ERROR_INVALID_FIELD,
+                     "the field 'payload' must be an object");
+    } else if (!check_members(message, type, &error)) {
+        send_error(client, id, error, NULL);
+    } else {
+        dispatch(client, id, type, payload);
+    }
+}
+
+/* id: the line's id if it could be parsed, or NULL. */
+static void on_not_taken(struct api_client *client, enum error_code code,
+                         json_t *id, const char *text)
+{
+    bool fits = json_is_string(id) && json_string_length(id) <= REQUEST_ID_MAX;
+
+    send_refusal(client, fits ? json_string_value(id) : NULL, code, text);
+}
+
+static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
+                    json_t *message, const char *error, void *opaque)
+{
+    struct api_client *client = opaque;
+
+    if (status == JSONL_OK)
+        on_request(client, message);
+    else if (status == JSONL_TOO_LONG)
+        on_not_taken(client, ERROR_MESSAGE_TOO_LARGE, message, error);
+    else
+        on_not_taken(client, ERROR_MALFORMED_JSON, message, error);
+}
+
+static void on_closed(struct jsonl_channel *channel, void *opaque)
+{
+    struct api_client *client = opaque;
+
+    client->callbacks->closed(client, client->opaque);
+}
+
+static const struct jsonl_callbacks channel_callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+    .id_member = "request_id",
+};
+
+/* Implements session_callbacks.event. */
+static bool on_event(const struct session_event *event, void *opaque)
+{
+    struct api_client *client = opaque;
+
+    return jsonl_channel_send(client->channel, event_to_json(event),
+                              event->droppable);
+}
+
+static const struct session_callbacks session_callbacks = {
+    .event = on_event,
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+struct api_client *api_client_new(int in_fd, int out_fd,
+                                  struct session *session,
+                                  const struct api_client_callbacks *callbacks,
+                                  void *opaque)
+{
+    struct api_client *client = g_new0(struct api_client, 1);
+
+    client->refs = 1;
+    client->session = session;
+    client->callbacks = callbacks;
+    client->opaque = opaque;
+    client->channel = jsonl_channel_new(in_fd, out_fd, MAX_LINE, MAX_QUEUE,
+                                        &channel_callbacks, client);
+    session_listen(session, &session_callbacks, client);
+    return client;
+}
+
+void api_client_free(struct api_client *client)
+{
+    if (!client)
+        return;
+    session_unlisten(client->session, &session_callbacks, client);
+    g_clear_pointer(&client->channel, jsonl_channel_free);
+    client->gone = true;
+    client_unref(client);
+}
+
+void api_client_send(struct api_client *client, json_t *message)
+{
+    jsonl_channel_send(client->channel, message, false);
+}
+
+void api_client_flush(struct api_client *client, int timeout_ms)
+{
+    jsonl_channel_flush(client->channel, timeout_ms);
+}
