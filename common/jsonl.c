@@ -317,6 +317,9 @@ static gboolean on_writable(int fd, GIOCondition condition, gpointer data)
     if (!write_some(channel) ||
         (channel->finishing && g_queue_is_empty(&channel->lines)))
         channel_close(channel, true);
+    if (!channel->broken && !channel->dead && channel->callbacks->drained &&
+        channel->queued_bytes <= JSONL_LOW)
+        channel->callbacks->drained(channel, channel->opaque);
     if (!channel->dead)
         update_sources(channel);
     channel_unref(channel);
@@ -450,6 +453,11 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
     }
     update_sources(channel);
     return true;
+}
+
+size_t jsonl_channel_queued(const struct jsonl_channel *channel)
+{
+    return channel->queued_bytes;
 }
 
 void jsonl_channel_finish(struct jsonl_channel *channel)

@@ -33,6 +33,9 @@ enum jsonl_status {
 
 struct jsonl_channel;
 
+/* See jsonl_callbacks.drained; bytes. */
+#define JSONL_LOW (64 * 1024)
+
 struct jsonl_callbacks {
     /* A line was received. With JSONL_OK, message (borrowed) is an object, or
      * any value with takes_any. Otherwise error (borrowed) describes the
@@ -53,6 +56,9 @@ struct jsonl_callbacks {
      * after jsonl_channel_finish(), or when the peer is gone. The callback may
      * free the channel. NULL: such a peer counts as closed. */
     void (*ended)(struct jsonl_channel *channel, void *opaque);
+    /* After a wait, the queue has drained to at most JSONL_LOW bytes. The
+     * callback may free the channel, and send messages. May be NULL. */
+    void (*drained)(struct jsonl_channel *channel, void *opaque);
     /* Accept any JSON value as a line, with JSONL_OK. */
     bool takes_any;
     /* The member to search for in a rejected line; NULL: none. */
@@ -74,6 +80,10 @@ void jsonl_channel_free(struct jsonl_channel *channel);
  * the queue is full, or the channel is closed. */
 bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
                         bool droppable);
+
+/* Return how many bytes are queued: sent by the program, and not yet read by
+ * the peer or buffered in the kernel. */
+size_t jsonl_channel_queued(const struct jsonl_channel *channel);
 
 /* Declare that no more messages will be sent to a peer that has ended: "closed"
  * is called from the main loop when the queue is empty. */

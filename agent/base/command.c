@@ -17,8 +17,11 @@ void command_free(struct command *command)
     if (!command)
         return;
     g_free(command->text);
+    g_strfreev(command->argv);
+    g_free(command->user);
     g_free(command->cwd);
     g_strfreev(command->env);
     g_bytes_unref(command->input);
+    g_free(command->label);
     g_free(command);
 }

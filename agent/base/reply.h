@@ -12,11 +12,14 @@
 #include "common/errors.h"
 
 /* The content of an answer; each member may be NULL. */
+struct exec_exit;
+
 struct answer {
     struct step_report *report;
     struct undo_result *result;
-    gint64 step_id;  /* of a failed command, or 0 */
-    json_t *relayed; /* an undo engine's payload, unchanged */
+    gint64 step_id;               /* of a failed command, or 0 */
+    const struct exec_exit *exit; /* session_party.h: of an execution */
+    json_t *relayed;              /* an undo engine's payload, unchanged */
 };
 
 /* All arguments are borrowed. answer may be NULL; with an error it says how far

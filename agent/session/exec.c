@@ -2,27 +2,30 @@
  *
  * exec - see exec.h.
  *
- * States: OPENING (step.open is sent) -> RUNNING (the shim has the command) ->
- * CLOSING (step.close is sent) -> OVER.
+ * States: WAITING (for its turn) -> OPENING (step.open is sent) -> RUNNING (the
+ * shim has the command) -> CLOSING (step.close is sent) -> OVER. OPENING and
+ * CLOSING are left out if there is no step.
  *
  * Two timers: the command's timeout, and the grace period in which the guest
  * must end a cancelled command. Both are suspended while the machine is held.
  */
 #include "agent/session/exec.h"
 
+#include "agent/session/exec_flow.h"
 #include "agent/session/step_span.h"
 #include "common/log.h"
 
 /* The shim sends SIGKILL after 2 s; allow 8 s more for its report. */
 enum { STUCK_MS = 10000 };
 
-enum state { OPENING, RUNNING, CLOSING, OVER };
+enum state { WAITING, OPENING, RUNNING, CLOSING, OVER };
 
 struct exec {
     enum state state;
-    gint64 step_id;
+    gint64 id, step_id;
     struct command *command;
-    struct step_span *span;
+    struct step_span *span; /* NULL: no step, or not yet */
+    struct exec_flow *flow;
     struct guest_channel *guest;
     const struct exec_callbacks *callbacks;
     void *opaque;
@@ -155,14 +158,22 @@ static void on_step_closed(struct step_report *report, const GError *error,
     own->number = exec->number;
     own->dropped = (gint64)exec->dropped;
     why = stop_error(exec);
-    exec->callbacks->completed(own, exec->opaque);
+    exec->callbacks->completed(exec, own, exec->opaque);
     finish(exec, why ? NULL : own, why);
     step_report_unref(own);
 }
 
+/* The command has ended, or never began. */
 static void close_step(struct exec *exec)
 {
     stop_timer(exec);
+    exec_flow_end(exec->flow);
+    if (!exec->span) {
+        g_autoptr(GError) why = stop_error(exec);
+
+        finish(exec, NULL, why);
+        return;
+    }
     exec->state = CLOSING;
     step_span_close(exec->span, exec->exit_code, exec->settled, on_step_closed,
                     exec);
@@ -194,7 +205,8 @@ static void run(struct exec *exec)
     }
     exec->state = RUNNING;
     exec->callbacks->started(exec, exec->command, exec->opaque);
-    guest_channel_exec(exec->guest, exec->step_id, exec->command);
+    guest_channel_exec(exec->guest, exec->id, exec->command);
+    exec_flow_start(exec->flow);
     if (exec->command->timeout_seconds > 0)
         start_timer(exec, (gint64)exec->command->timeout_seconds * 1000,
                     on_timeout);
@@ -211,23 +223,37 @@ static void on_step_opened(struct step_report *report, const GError *error,
         run(exec);
 }
 
-struct exec *exec_new(gint64 step_id, struct command *command,
-                      const struct step_logs *logs, struct guest_channel *guest,
+struct exec *exec_new(gint64 id, struct command *command,
+                      struct guest_channel *guest,
                       const struct exec_callbacks *callbacks, void *opaque)
 {
     struct exec *exec = g_new0(struct exec, 1);
 
-    exec->state = OPENING;
-    exec->step_id = step_id;
+    exec->state = WAITING;
+    exec->id = id;
     exec->command = command;
-    exec->span = step_span_new(step_id, logs);
     exec->guest = guest;
+    exec->flow = exec_flow_new(id, guest);
     exec->callbacks = callbacks;
     exec->opaque = opaque;
     exec->exit_code = -1;
-    exec->started = g_get_monotonic_time();
-    step_span_open(exec->span, command->text, on_step_opened, exec);
     return exec;
+}
+
+void exec_start_step(struct exec *exec, gint64 step_id,
+                     const struct step_logs *logs)
+{
+    exec->state = OPENING;
+    exec->started = g_get_monotonic_time();
+    exec->step_id = step_id;
+    exec->span = step_span_new(step_id, logs);
+    step_span_open(exec->span, exec->command->text, on_step_opened, exec);
+}
+
+void exec_start(struct exec *exec)
+{
+    exec->started = g_get_monotonic_time();
+    run(exec);
 }
 
 void exec_free(struct exec *exec)
@@ -236,9 +262,48 @@ void exec_free(struct exec *exec)
         return;
     stop_timer(exec);
     step_span_free(exec->span);
+    exec_flow_free(exec->flow);
     command_free(exec->command);
     g_free(exec->refusal);
     g_free(exec);
+}
+
+gint64 exec_id(const struct exec *exec)
+{
+    return exec->id;
+}
+
+const struct command *exec_command(const struct exec *exec)
+{
+    return exec->command;
+}
+
+bool exec_is_waiting(const struct exec *exec)
+{
+    return exec->state == WAITING;
+}
+
+bool exec_is_running(const struct exec *exec)
+{
+    return exec->state == RUNNING;
+}
+
+struct command_end exec_end(const struct exec *exec)
+{
+    return (struct command_end){ .exit_code = exec->exit_code,
+                                 .signal = exec->number,
+                                 .has_processes = !exec->settled };
+}
+
+void exec_consume(struct exec *exec, size_t len)
+{
+    exec_flow_consume(exec->flow, len);
+}
+
+gboolean exec_input(struct exec *exec, GBytes *data, bool eof, reply_done done,
+                    void *opaque, GError **error)
+{
+    return exec_flow_input(exec->flow, data, eof, done, opaque, error);
 }
 
 gint64 exec_step_id(const struct exec *exec)
@@ -255,7 +320,7 @@ static void stop_command(struct exec *exec)
 {
     if (exec->state != RUNNING)
         return; /* run() handles it */
-    guest_channel_cancel(exec->guest, exec->step_id);
+    guest_channel_cancel(exec->guest, exec->id);
     start_timer(exec, STUCK_MS, on_stuck);
 }
 
@@ -264,7 +329,10 @@ void exec_cancel(struct exec *exec, enum error_code reason)
     if (exec->stop_reason || exec->state == CLOSING || exec->state == OVER)
         return;
     exec->stop_reason = (int)reason;
-    stop_command(exec);
+    if (exec->state == WAITING)
+        close_step(exec);
+    else
+        stop_command(exec);
 }
 
 void exec_deny(struct exec *exec, struct control_link *where)
@@ -291,17 +359,24 @@ void exec_fail(struct exec *exec, const GError *error)
 
 bool exec_take_output(struct exec *exec, const struct command_output *output)
 {
-    if (exec->state != RUNNING || output->step_id != exec->step_id)
+    struct command_output own = *output;
+
+    if (exec->state != RUNNING || !exec_flow_take(exec->flow, output->len))
         return false;
-    if (!exec->callbacks->output(exec->command, output, exec->opaque))
+    own.step_id = exec->step_id;
+    if (!exec->callbacks->output(exec, &own, exec->opaque))
         exec->dropped++;
     return true;
 }
 
-bool exec_take_completed(struct exec *exec, gint64 id,
-                         const struct command_end *end)
+bool exec_take_input_taken(struct exec *exec, size_t bytes)
 {
-    if (exec->state != RUNNING || id != exec->step_id)
+    return exec->state == RUNNING && exec_flow_taken(exec->flow, bytes);
+}
+
+bool exec_take_completed(struct exec *exec, const struct command_end *end)
+{
+    if (exec->state != RUNNING)
         return false;
     exec->exit_code = end->exit_code;
     exec->number = end->signal;
@@ -310,9 +385,9 @@ bool exec_take_completed(struct exec *exec, gint64 id,
     return true;
 }
 
-bool exec_take_refused(struct exec *exec, gint64 id, const char *message)
+bool exec_take_refused(struct exec *exec, const char *message)
 {
-    if (exec->state != RUNNING || id != exec->step_id)
+    if (exec->state != RUNNING)
         return false;
     exec->refusal = g_strdup(message);
     close_step(exec);

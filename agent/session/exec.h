@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec - run one guest command as one step of the undo logs.
+ * exec - run a guest command, as one step of the undo logs or without a step.
  *
- * The daemons open the step, the shim runs the command, the daemons close the
- * step and report the changes. The step of a cancelled command is closed
- * normally, so its changes can be undone.
+ * With a step: the daemons open it, the shim runs the command, the daemons
+ * close the step and report the changes. The step of a cancelled command is
+ * closed normally, so its changes can be undone.
  *
  * Threads: all on the main thread.
  */
@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "agent/base/command.h"
+#include "agent/base/reply.h"
 #include "agent/client/control_link.h"
 #include "agent/session/step_span.h"
 #include "agent/vm/guest_channel.h"
@@ -27,13 +28,15 @@ struct exec_callbacks {
     /* The command was sent to the guest. */
     void (*started)(const struct exec *exec, const struct command *command,
                     void *opaque);
-    /* Output of the command. Return false if it was dropped. */
-    bool (*output)(const struct command *command,
-                   const struct command_output *output, void *opaque);
+    /* Output of the command. Return false if it was dropped. The owner calls
+     * exec_consume() for it, now or later. */
+    bool (*output)(struct exec *exec, const struct command_output *output,
+                   void *opaque);
     /* The step is closed; "done" follows. report is borrowed. */
-    void (*completed)(struct step_report *report, void *opaque);
+    void (*completed)(const struct exec *exec, struct step_report *report,
+                      void *opaque);
     /* The command is over. report (borrowed) is NULL if error (borrowed) is
-     * set. Called once, as the last callback. */
+     * set, and without a step. Called once, as the last callback. */
     void (*done)(struct exec *exec, struct step_report *report,
                  const GError *error, void *opaque);
     /* The guest has not ended the command within the grace period after the
@@ -41,16 +44,40 @@ struct exec_callbacks {
     void (*stuck)(struct exec *exec, void *opaque);
 };
 
-/* Start a command (taken) that guest_channel_check_command() has accepted. The
- * links and labels of the logs and the guest must outlive "done". */
-struct exec *exec_new(gint64 step_id, struct command *command,
-                      const struct step_logs *logs, struct guest_channel *guest,
+/* Prepare a command (taken) that guest_channel_check_command() has accepted.
+ * The guest must outlive "done". */
+struct exec *exec_new(gint64 id, struct command *command,
+                      struct guest_channel *guest,
                       const struct exec_callbacks *callbacks, void *opaque);
+
+/* Start it, as a step or without one. The links and labels of the logs must
+ * outlive "done". */
+void exec_start_step(struct exec *exec, gint64 step_id,
+                     const struct step_logs *logs);
+void exec_start(struct exec *exec);
 
 /* Free the object; no callback follows. */
 void exec_free(struct exec *exec);
 
+gint64 exec_id(const struct exec *exec);
+/* 0: it has no step, or not yet. */
 gint64 exec_step_id(const struct exec *exec);
+const struct command *exec_command(const struct exec *exec);
+
+/* Return whether the command has not been started yet. */
+bool exec_is_waiting(const struct exec *exec);
+/* Return whether the command was started and has not ended. */
+bool exec_is_running(const struct exec *exec);
+
+/* Output was passed on, so that more may come. */
+void exec_consume(struct exec *exec, size_t len);
+
+/* As exec_flow_input(). */
+gboolean exec_input(struct exec *exec, GBytes *data, bool eof, reply_done done,
+                    void *opaque, GError **error);
+
+/* Return how the command ended: exit_code is -1 if that is unknown. */
+struct command_end exec_end(const struct exec *exec);
 
 /* Return whether the command was asked to stop. */
 bool exec_is_stopping(const struct exec *exec);
@@ -75,10 +102,10 @@ void exec_leave(struct exec *exec);
 void exec_fail(struct exec *exec, const GError *error);
 
 /* Messages of the guest about the command. Return false if the message does not
- * apply (another id, or the command is over) and was ignored. */
+ * apply (the command is not running) and was ignored. */
 bool exec_take_output(struct exec *exec, const struct command_output *output);
-bool exec_take_completed(struct exec *exec, gint64 id,
-                         const struct command_end *end);
-bool exec_take_refused(struct exec *exec, gint64 id, const char *message);
+bool exec_take_completed(struct exec *exec, const struct command_end *end);
+bool exec_take_input_taken(struct exec *exec, size_t bytes);
+bool exec_take_refused(struct exec *exec, const char *message);
 
 #endif

@@ -12,6 +12,7 @@
 void session_on_output(const struct command_output *output, void *opaque);
 void session_on_completed(gint64 id, const struct command_end *end,
                           void *opaque);
+void session_on_input_taken(gint64 id, size_t bytes, void *opaque);
 void session_on_refused(gint64 id, const char *message, void *opaque);
 
 #endif

@@ -122,15 +122,22 @@ void session_lose_machine(struct session *session, const GError *error)
     if (session->state == SESSION_RUNNING)
         session->state = SESSION_BROKEN;
     session_send_event(session, "event.error", payload, false);
-    if (session->exec)
-        exec_fail(session->exec, error);
+    session_fail_commands(session, error);
     machine_stop(session->machine);
+}
+
+void session_fail_commands(struct session *session, const GError *error)
+{
+    while (session->execs->len > 0)
+        exec_fail(g_ptr_array_index(session->execs, 0), error);
 }
 
 void session_command_over(struct session *session)
 {
+    if (session->next_turn && session->state == SESSION_RUNNING)
+        session->next_turn(session);
     if (session->state != SESSION_STOPPING || !session->stop_timer ||
-        session->exec || session->writes || session->occupied)
+        session->execs->len > 0 || session->writes || session->occupied)
         return;
     g_clear_handle_id(&session->stop_timer, g_source_remove);
     machine_stop(session->machine);

@@ -40,8 +40,11 @@ struct session {
     struct reply resetter;
 
     gint64 last_step_id;
-    struct exec *exec; /* the command that runs, or NULL */
-    struct reply executor;
+    struct exec *exec;     /* the command whose step is open, or NULL */
+    GPtrArray *execs;      /* commands that run or wait for their turn */
+    GPtrArray *executions; /* of struct execution (session_execution.h) */
+    gint64 last_exec_id;
+    void (*next_turn)(struct session *session); /* NULL: none waits */
     guint stop_timer;
     unsigned writes;      /* pending file writes */
     const char *occupied; /* the excluding operation; static, or NULL */
@@ -75,7 +78,11 @@ gboolean session_check_idle(struct session *session, GError **error);
 /* The machine has ended, or must end: put the session into the error state. */
 void session_lose_machine(struct session *session, const GError *error);
 
-/* A command, a write or an undo is over: continue a stop that waits for it. */
+/* End all commands with this error (borrowed). */
+void session_fail_commands(struct session *session, const GError *error);
+
+/* A command, a write or an undo is over: continue what waits for it, a stop or
+ * the next command. */
 void session_command_over(struct session *session);
 
 /* The set of folders has changed: notify all listeners. */

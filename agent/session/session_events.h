@@ -59,7 +59,8 @@ struct session_event {
     enum session_event_type type;
     bool droppable; /* may be dropped if the listener's queue is full */
     gint64 step_id; /* of the starting command */
-    const struct command *command; /* the command that starts or prints */
+    const struct command *command; /* that starts, prints or has
+                                      ended; NULL: another step */
     const struct command_output *output;
     struct step_report *report; /* of the completed step */
     const char *operation; /* the operation that changed the history, as the

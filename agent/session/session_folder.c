@@ -59,10 +59,12 @@ static void check_names(struct session *session, unsigned index,
     json_decref(found);
 }
 
-void session_tell_step(struct session *session, struct step_report *report)
+void session_tell_step(struct session *session, struct step_report *report,
+                       const struct command *command)
 {
     const struct session_event event = {
         .type = SESSION_EVENT_STEP_COMPLETED,
+        .command = command,
         .report = report,
     };
 
@@ -193,7 +195,7 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
 
     session->writes--;
     if (answer.report)
-        session_tell_step(session, answer.report);
+        session_tell_step(session, answer.report, NULL);
     reply_send(&request->reply, &answer, error);
     if (answer.report)
         step_report_unref(answer.report);

@@ -9,7 +9,8 @@
 
 /* A step has ended: send its report (taken) and the warnings about new names to
  * all listeners. */
-void session_tell_step(struct session *session, struct step_report *report);
+void session_tell_step(struct session *session, struct step_report *report,
+                       const struct command *command);
 
 /* Find the folder that a "directory" field refers to, in a running session. */
 gboolean session_find_folder(struct session *session,

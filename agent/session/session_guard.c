@@ -73,8 +73,8 @@ static bool is_of_command(const struct session *session, gint64 step_id)
 static void hold(struct session *session, bool hold)
 {
     machine_hold(session->machine, hold);
-    if (session->exec)
-        exec_hold(session->exec, hold);
+    for (guint i = 0; i < session->execs->len; i++)
+        exec_hold(g_ptr_array_index(session->execs, i), hold);
 }
 
 static void on_triggered(struct session *session, unsigned index,

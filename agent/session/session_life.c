@@ -18,6 +18,7 @@
 #include "agent/session/session_command.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_daemon.h"
+#include "agent/session/session_execution.h"
 #include "agent/session/session_guard.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -41,8 +42,7 @@ static void free_machine(struct session *session)
         STEPBACK_ERROR, ERROR_CANCELLED, "the machine was stopped");
 
     g_clear_handle_id(&session->stop_timer, g_source_remove);
-    if (session->exec)
-        exec_fail(session->exec, error);
+    session_fail_commands(session, error);
     if (!session->machine)
         return;
     backends_close_links(machine_backends(session->machine));
@@ -161,6 +161,7 @@ static const struct machine_callbacks machine_callbacks = {
     .folder_event = session_on_folder_event,
     .output = session_on_output,
     .completed = session_on_completed,
+    .input_taken = session_on_input_taken,
     .refused = session_on_refused,
 };
 
@@ -176,6 +177,9 @@ struct session *session_new(const char *log_level,
     session->undone = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                             NULL);
     session->questions = session_guard_new_list();
+    session->execs = g_ptr_array_new();
+    session->executions = g_ptr_array_new_with_free_func(
+        (GDestroyNotify)execution_free);
     session->listeners = g_array_new(FALSE, FALSE,
                                      sizeof(struct session_listener));
     if (callbacks)
@@ -205,6 +209,8 @@ void session_free(struct session *session)
     g_clear_error(&session->start_error);
     g_hash_table_unref(session->undone);
     g_ptr_array_unref(session->questions);
+    g_ptr_array_unref(session->executions);
+    g_ptr_array_unref(session->execs);
     g_array_unref(session->listeners);
     g_free(session->log_level);
     g_free(session);
@@ -259,6 +265,28 @@ static gboolean stop_machine(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+static void cancel_commands(struct session *session)
+{
+    g_autoptr(GPtrArray) execs = g_ptr_array_copy(session->execs, NULL, NULL);
+
+    for (guint i = 0; i < execs->len; i++) {
+        struct exec *exec = g_ptr_array_index(execs, i);
+
+        if (exec == session->exec)
+            session_cancel(session);
+        else
+            exec_cancel(exec, ERROR_CANCELLED);
+    }
+}
+
+static void leave_commands(struct session *session)
+{
+    g_autoptr(GPtrArray) execs = g_ptr_array_copy(session->execs, NULL, NULL);
+
+    for (guint i = 0; i < execs->len; i++)
+        exec_leave(g_ptr_array_index(execs, i));
+}
+
 /* The guest has not ended its command. A held machine changes nothing any more,
  * so the step can be closed; its changes stay and can be undone. */
 static gboolean leave_command(gpointer data)
@@ -269,8 +297,7 @@ static gboolean leave_command(gpointer data)
              "the command did not end in time; stopping the machine with it");
     session->stop_timer = g_timeout_add(STOP_STEP_MS, stop_machine, session);
     machine_hold(session->machine, true);
-    if (session->exec)
-        exec_leave(session->exec);
+    leave_commands(session);
     return G_SOURCE_REMOVE;
 }
 
@@ -298,10 +325,10 @@ void session_stop(struct session *session, reply_done done, void *opaque)
     if (session->state == SESSION_RUNNING)
         session_guard_deny_all(session);
     session->state = SESSION_STOPPING;
-    if (session->exec || session->writes || session->occupied) {
+    if (session->execs->len > 0 || session->writes || session->occupied) {
         session->stop_timer = g_timeout_add(STOP_COMMAND_MS, leave_command,
                                             session);
-        session_cancel(session);
+        cancel_commands(session);
     } else if (session->machine) {
         machine_stop(session->machine);
     } else {

@@ -25,7 +25,7 @@ static void report_step(const struct restoring *r, struct step_report *report)
     if (session->state == SESSION_RUNNING)
         guest_channel_rollback_notify(machine_guest(session->machine),
                                       report->step_id);
-    session_tell_step(session, report);
+    session_tell_step(session, report, NULL);
 }
 
 /* Build the answer, or an error's data, in the form of undo.rollback. NULL for

@@ -10,8 +10,10 @@
 
 #include <string.h>
 
+#include "agent/session/session_exec.h"
 #include "agent/stdio/stdio_ops.h"
 #include "agent/wire/event_json.h"
+#include "agent/wire/exec_json.h"
 #include "common/errors.h"
 #include "common/jsonl.h"
 #include "common/log.h"
@@ -32,6 +34,9 @@ struct api_client {
     const struct api_client_callbacks *callbacks;
     void *opaque;
     unsigned requests;
+    struct session_party party;
+    /* Output that was queued and has not drained: exec id -> bytes. */
+    GHashTable *held;
 };
 
 struct request {
@@ -113,8 +118,8 @@ static void dispatch(struct api_client *client, const char *id,
     request->id = g_strdup(id);
     client->requests++;
     client->refs++;
-    if (!stdio_ops_carry_out(client->session, type, payload, respond, request,
-                             &error))
+    if (!stdio_ops_carry_out(client->session, &client->party, type, payload,
+                             respond, request, &error))
         respond(NULL, error, NULL, request);
     log_set_request(NULL);
 }
@@ -182,9 +187,63 @@ static void on_closed(struct jsonl_channel *channel, void *opaque)
     client->callbacks->closed(client, client->opaque);
 }
 
+/* ---- executions ---------------------------------------------------------- */
+
+/* The client has read most of its queue: executions may go on. */
+static void on_drained(struct jsonl_channel *channel, void *opaque)
+{
+    struct api_client *client = opaque;
+    g_autoptr(GHashTable) held = client->held;
+    GHashTableIter iter;
+    gpointer id, bytes;
+
+    client->held = g_hash_table_new(NULL, NULL);
+    g_hash_table_iter_init(&iter, held);
+    while (g_hash_table_iter_next(&iter, &id, &bytes))
+        session_exec_consumed(client->session, GPOINTER_TO_SIZE(id),
+                              &client->party, GPOINTER_TO_SIZE(bytes));
+}
+
+/* Implements session_party_callbacks. */
+static void on_exec_output(const struct command_output *output, void *opaque)
+{
+    struct api_client *client = opaque;
+    gpointer id = GSIZE_TO_POINTER((gsize)output->exec_id);
+    gsize held = GPOINTER_TO_SIZE(g_hash_table_lookup(client->held, id));
+
+    api_client_send(client, message_event("event.exec_output",
+                                          exec_output_to_json(output)));
+    if (jsonl_channel_queued(client->channel) <= JSONL_LOW)
+        session_exec_consumed(client->session, output->exec_id, &client->party,
+                              output->len);
+    else
+        g_hash_table_insert(client->held, id,
+                            GSIZE_TO_POINTER(held + output->len));
+}
+
+static void on_exec_exited(const struct exec_exit *exit, void *opaque)
+{
+    api_client_send(
+        opaque, message_event("event.exec_exited", exec_exit_to_json(exit)));
+}
+
+static void on_exec_replaced(gint64 exec_id, void *opaque)
+{
+    api_client_send(opaque, message_event("event.exec_detached",
+                                          json_pack("{s:I}", "exec_id",
+                                                    (json_int_t)exec_id)));
+}
+
+static const struct session_party_callbacks party_callbacks = {
+    .output = on_exec_output,
+    .exited = on_exec_exited,
+    .replaced = on_exec_replaced,
+};
+
 static const struct jsonl_callbacks channel_callbacks = {
     .line = on_line,
     .closed = on_closed,
+    .drained = on_drained,
     .id_member = "request_id",
 };
 
@@ -214,6 +273,8 @@ struct api_client *api_client_new(int in_fd, int out_fd,
     client->session = session;
     client->callbacks = callbacks;
     client->opaque = opaque;
+    client->party = (struct session_party){ &party_callbacks, client };
+    client->held = g_hash_table_new(NULL, NULL);
     client->channel = jsonl_channel_new(in_fd, out_fd, MAX_LINE, MAX_QUEUE,
                                         &channel_callbacks, client);
     session_listen(session, &session_callbacks, client);
@@ -224,8 +285,10 @@ void api_client_free(struct api_client *client)
 {
     if (!client)
         return;
+    session_exec_leave(client->session, &client->party);
     session_unlisten(client->session, &session_callbacks, client);
     g_clear_pointer(&client->channel, jsonl_channel_free);
+    g_hash_table_unref(client->held);
     client->gone = true;
     client_unref(client);
 }

@@ -10,7 +10,7 @@
 
 #include "agent/client/settings_json.h"
 #include "agent/session/fs_view.h"
-#include "agent/wire/answer_json.h"
+#include "agent/stdio/stdio_call.h"
 #include "agent/wire/command_json.h"
 #include "agent/wire/config_json.h"
 #include "agent/wire/payload.h"
@@ -24,51 +24,6 @@ enum {
     HISTORY_DEFAULT = 50,
     HISTORY_MAX = 1000,
 };
-
-/* The state needed to answer an operation. */
-struct call {
-    struct session *session;
-    stdio_ops_done done;
-    void *opaque;
-    /* Builds the payload from the session, replacing the answer's own. */
-    json_t *(*describe)(struct session *session);
-};
-
-/* A reply_done for a call (taken). */
-static void on_answer(const struct answer *answer, const GError *error,
-                      void *opaque)
-{
-    struct call *call = opaque;
-    json_t *said = answer_to_json(answer);
-
-    if (!error && call->describe)
-        said = call->describe(call->session);
-    call->done(error ? NULL : said, error, error ? said : NULL, call->opaque);
-    json_decref(said);
-    g_free(call);
-}
-
-/* Allocate the opaque argument of on_answer(). */
-static void *keep(const struct call *call)
-{
-    return g_memdup2(call, sizeof(*call));
-}
-
-static void *keep_with(const struct call *call,
-                       json_t *(*describe)(struct session *session))
-{
-    struct call *kept = keep(call);
-
-    kept->describe = describe;
-    return kept;
-}
-
-/* payload is taken. */
-static void answer(const struct call *call, json_t *payload)
-{
-    call->done(payload, NULL, NULL, call->opaque);
-    json_decref(payload);
-}
 
 /* Each function below answers its call now or later and returns TRUE, or
  * returns FALSE and error. */
@@ -101,26 +56,27 @@ static json_t *describe_network(struct session *session)
     return own;
 }
 
-static gboolean start_session(const struct call *call, json_t *payload,
+static gboolean start_session(const struct stdio_call *call, json_t *payload,
                               GError **error)
 {
     struct session_config *config = config_from_json(payload, error);
 
     if (!config)
         return FALSE;
-    session_start(call->session, config, on_answer,
-                  keep_with(call, describe_session));
+    session_start(call->session, config, stdio_call_on_answer,
+                  stdio_call_keep_with(call, describe_session));
     return TRUE;
 }
 
-static gboolean stop_session(const struct call *call, json_t *payload,
+static gboolean stop_session(const struct stdio_call *call, json_t *payload,
                              GError **error)
 {
-    session_stop(call->session, on_answer, keep_with(call, describe_session));
+    session_stop(call->session, stdio_call_on_answer,
+                 stdio_call_keep_with(call, describe_session));
     return TRUE;
 }
 
-static gboolean reset_session(const struct call *call, json_t *payload,
+static gboolean reset_session(const struct stdio_call *call, json_t *payload,
                               GError **error)
 {
     struct session_config *config = NULL;
@@ -130,20 +86,20 @@ static gboolean reset_session(const struct call *call, json_t *payload,
         if (!config)
             return FALSE;
     }
-    session_reset(call->session, config, on_answer,
-                  keep_with(call, describe_session));
+    session_reset(call->session, config, stdio_call_on_answer,
+                  stdio_call_keep_with(call, describe_session));
     return TRUE;
 }
 
-static gboolean send_status(const struct call *call, json_t *payload,
+static gboolean send_status(const struct stdio_call *call, json_t *payload,
                             GError **error)
 {
-    answer(call, describe_status(call->session));
+    stdio_call_answer(call, describe_status(call->session));
     return TRUE;
 }
 
-static gboolean configure_network(const struct call *call, json_t *payload,
-                                  GError **error)
+static gboolean configure_network(const struct stdio_call *call,
+                                  json_t *payload, GError **error)
 {
     json_t *wanted = json_object_get(payload, "network_policy");
     g_autofree struct network_policy *policy = NULL;
@@ -156,36 +112,41 @@ static gboolean configure_network(const struct call *call, json_t *payload,
     policy = g_new(struct network_policy, 1);
     if (!network_policy_parse(wanted, policy, error))
         return FALSE;
-    session_configure_network(call->session, policy, on_answer,
-                              keep_with(call, describe_network));
+    session_configure_network(call->session, policy, stdio_call_on_answer,
+                              stdio_call_keep_with(call, describe_network));
     return TRUE;
 }
 
 /* ---- commands ------------------------------------------------------------ */
 
-static gboolean run(const struct call *call, struct command *command)
+static gboolean run(const struct stdio_call *call, struct command *command)
 {
     if (command)
-        session_execute(call->session, command, on_answer, keep(call));
+        command->owner = call->party;
+    if (command)
+        session_execute(call->session, command, stdio_call_on_answer,
+                        stdio_call_keep(call));
     return command != NULL;
 }
 
-static gboolean execute(const struct call *call, json_t *payload,
+static gboolean execute(const struct stdio_call *call, json_t *payload,
                         GError **error)
 {
     return run(call, command_from_json(payload, error));
 }
 
-static gboolean prompt(const struct call *call, json_t *payload, GError **error)
+static gboolean prompt(const struct stdio_call *call, json_t *payload,
+                       GError **error)
 {
     return run(call, command_from_prompt_json(payload, error));
 }
 
-static gboolean cancel(const struct call *call, json_t *payload, GError **error)
+static gboolean cancel(const struct stdio_call *call, json_t *payload,
+                       GError **error)
 {
     bool cancelled = session_cancel(call->session);
 
-    answer(call, json_pack("{s:b}", "cancelled", cancelled));
+    stdio_call_answer(call, json_pack("{s:b}", "cancelled", cancelled));
     return TRUE;
 }
 
@@ -195,7 +156,7 @@ typedef void undo_function(struct session *session, struct folder_ref directory,
                            const struct undo_extent *extent, reply_done done,
                            void *opaque);
 
-static gboolean call_with_extent(const struct call *call, json_t *payload,
+static gboolean call_with_extent(const struct stdio_call *call, json_t *payload,
                                  undo_function *operate, GError **error)
 {
     struct undo_extent extent;
@@ -207,29 +168,30 @@ static gboolean call_with_extent(const struct call *call, json_t *payload,
                             "redo takes no 'step_id'; give 'steps'");
         return FALSE;
     }
-    operate(call->session, folder_from_json(payload), &extent, on_answer,
-            keep(call));
+    operate(call->session, folder_from_json(payload), &extent,
+            stdio_call_on_answer, stdio_call_keep(call));
     return TRUE;
 }
 
-static gboolean rollback(const struct call *call, json_t *payload,
+static gboolean rollback(const struct stdio_call *call, json_t *payload,
                          GError **error)
 {
     return call_with_extent(call, payload, session_rollback, error);
 }
 
-static gboolean redo(const struct call *call, json_t *payload, GError **error)
+static gboolean redo(const struct stdio_call *call, json_t *payload,
+                     GError **error)
 {
     return call_with_extent(call, payload, session_redo, error);
 }
 
-static gboolean preview(const struct call *call, json_t *payload,
+static gboolean preview(const struct stdio_call *call, json_t *payload,
                         GError **error)
 {
     return call_with_extent(call, payload, session_preview, error);
 }
 
-static gboolean restore(const struct call *call, json_t *payload,
+static gboolean restore(const struct stdio_call *call, json_t *payload,
                         GError **error)
 {
     g_autoptr(GPtrArray) paths = NULL;
@@ -241,11 +203,11 @@ static gboolean restore(const struct call *call, json_t *payload,
         !payload_get_paths(payload, &paths, error))
         return FALSE;
     session_restore(call->session, folder_from_json(payload), &extent, paths,
-                    dry, on_answer, keep(call));
+                    dry, stdio_call_on_answer, stdio_call_keep(call));
     return TRUE;
 }
 
-static gboolean history(const struct call *call, json_t *payload,
+static gboolean history(const struct stdio_call *call, json_t *payload,
                         GError **error)
 {
     gint64 limit = HISTORY_DEFAULT;
@@ -254,7 +216,7 @@ static gboolean history(const struct call *call, json_t *payload,
                                   error))
         return FALSE;
     session_history(call->session, folder_from_json(payload), (unsigned)limit,
-                    on_answer, keep(call));
+                    stdio_call_on_answer, stdio_call_keep(call));
     return TRUE;
 }
 
@@ -268,7 +230,7 @@ static json_t *engine_payload(json_t *payload)
     return copy;
 }
 
-static gboolean configure_undo(const struct call *call, json_t *payload,
+static gboolean configure_undo(const struct stdio_call *call, json_t *payload,
                                GError **error)
 {
     json_t *own = engine_payload(payload);
@@ -278,11 +240,12 @@ static gboolean configure_undo(const struct call *call, json_t *payload,
     json_decref(own);
     if (ok)
         session_configure(call->session, folder_from_json(payload), &limits,
-                          on_answer, keep(call));
+                          stdio_call_on_answer, stdio_call_keep(call));
     return ok;
 }
 
-static gboolean diff(const struct call *call, json_t *payload, GError **error)
+static gboolean diff(const struct stdio_call *call, json_t *payload,
+                     GError **error)
 {
     gint64 step, first = 0;
 
@@ -292,32 +255,33 @@ static gboolean diff(const struct call *call, json_t *payload, GError **error)
                                   error))
         return FALSE;
     session_diff(call->session, folder_from_json(payload), step,
-                 (unsigned)first, on_answer, keep(call));
+                 (unsigned)first, stdio_call_on_answer, stdio_call_keep(call));
     return TRUE;
 }
 
-static gboolean discard(const struct call *call, json_t *payload,
+static gboolean discard(const struct stdio_call *call, json_t *payload,
                         GError **error)
 {
-    session_discard(call->session, folder_from_json(payload), on_answer,
-                    keep(call));
+    session_discard(call->session, folder_from_json(payload),
+                    stdio_call_on_answer, stdio_call_keep(call));
     return TRUE;
 }
 
 /* ---- safeguards ---------------------------------------------------------- */
 
-static gboolean configure_guard(const struct call *call, json_t *payload,
+static gboolean configure_guard(const struct stdio_call *call, json_t *payload,
                                 GError **error)
 {
     struct safeguard_rules rules;
 
     if (!rules_from_json(payload, &rules, error))
         return FALSE;
-    session_guard_configure(call->session, &rules, on_answer, keep(call));
+    session_guard_configure(call->session, &rules, stdio_call_on_answer,
+                            stdio_call_keep(call));
     return TRUE;
 }
 
-static gboolean confirm_guard(const struct call *call, json_t *payload,
+static gboolean confirm_guard(const struct stdio_call *call, json_t *payload,
                               GError **error)
 {
     const char *id, *action;
@@ -332,13 +296,15 @@ static gboolean confirm_guard(const struct call *call, json_t *payload,
                             "the field 'action' must be allow or deny");
         return FALSE;
     }
-    session_guard_confirm(call->session, id, allow, on_answer, keep(call));
+    session_guard_confirm(call->session, id, allow, stdio_call_on_answer,
+                          stdio_call_keep(call));
     return TRUE;
 }
 
 /* ---- files --------------------------------------------------------------- */
 
-static gboolean list(const struct call *call, json_t *payload, GError **error)
+static gboolean list(const struct stdio_call *call, json_t *payload,
+                     GError **error)
 {
     gint64 limit = LIST_DEFAULT;
     const char *path = "";
@@ -351,11 +317,11 @@ static gboolean list(const struct call *call, json_t *payload, GError **error)
     fd = session_folder_fd(call->session, folder_from_json(payload), error);
     result = fd < 0 ? NULL : fs_view_list(fd, path, (unsigned)limit, error);
     if (result)
-        answer(call, result);
+        stdio_call_answer(call, result);
     return result != NULL;
 }
 
-static gboolean read_file(const struct call *call, json_t *payload,
+static gboolean read_file(const struct stdio_call *call, json_t *payload,
                           GError **error)
 {
     gint64 offset = 0, length = -1;
@@ -372,32 +338,24 @@ static gboolean read_file(const struct call *call, json_t *payload,
     fd = session_folder_fd(call->session, folder_from_json(payload), error);
     result = fd < 0 ? NULL : fs_view_read(fd, path, offset, length, error);
     if (result)
-        answer(call, result);
+        stdio_call_answer(call, result);
     return result != NULL;
 }
 
-static gboolean send_folder_status(const struct call *call, json_t *payload,
-                                   GError **error)
+static gboolean send_folder_status(const struct stdio_call *call,
+                                   json_t *payload, GError **error)
 {
-    session_folder_status(call->session, folder_from_json(payload), on_answer,
-                          keep(call));
+    session_folder_status(call->session, folder_from_json(payload),
+                          stdio_call_on_answer, stdio_call_keep(call));
     return TRUE;
 }
 
 /* ---- the table ----------------------------------------------------------- */
 
-static gboolean hello(const struct call *call, json_t *payload, GError **error);
+static gboolean hello(const struct stdio_call *call, json_t *payload,
+                      GError **error);
 
-enum { FIELDS_MAX = 6 };
-
-static const struct operation {
-    const char *type;
-    gboolean (*carry_out)(const struct call *call, json_t *payload,
-                          GError **error);
-    /* All known fields; empty if there are none. NULL: not checked, because the
-     * operation checks them itself or a newer frontend may send more. */
-    const char *fields[FIELDS_MAX];
-} operations[] = {
+static const struct stdio_operation operations[] = {
     { "protocol.hello", hello, { NULL } },
     { "session.start", start_session, { NULL } },
     { "session.stop", stop_session, { "" } },
@@ -424,9 +382,16 @@ static const struct operation {
     { "fs.list", list, { "path", "limit", "directory" } },
     { "fs.read", read_file, { "path", "offset", "length", "directory" } },
     { "fs.status", send_folder_status, { "directory" } },
+    { NULL },
 };
 
-static gboolean hello(const struct call *call, json_t *payload, GError **error)
+static const struct stdio_operation *const tables[] = {
+    operations,
+    stdio_exec_operations,
+};
+
+static gboolean hello(const struct stdio_call *call, json_t *payload,
+                      GError **error)
 {
     json_t *names;
     gint64 version;
@@ -441,11 +406,14 @@ static gboolean hello(const struct call *call, json_t *payload, GError **error)
         return FALSE;
     }
     names = json_array();
-    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
-        json_array_append_new(names, json_string(operations[i].type));
-    answer(call, json_pack("{s:i, s:s, s:o}", "protocol_version",
-                           STDIO_API_PROTOCOL_VERSION, "agent_version",
-                           PACKAGE_VERSION, "operations", names));
+    for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
+        for (const struct stdio_operation *op = tables[i]; op->type; op++)
+            json_array_append_new(names, json_string(op->type));
+    }
+    stdio_call_answer(call,
+                      json_pack("{s:i, s:s, s:o}", "protocol_version",
+                                STDIO_API_PROTOCOL_VERSION, "agent_version",
+                                PACKAGE_VERSION, "operations", names));
     return TRUE;
 }
 
@@ -454,33 +422,38 @@ static void set_unknown(const char *type, GError **error)
     g_autoptr(GString) text = g_string_new(NULL);
 
     g_string_printf(text, "unknown operation '%.100s'; known are", type);
-    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
-        g_string_append_printf(text, "%s %s", i ? "," : "", operations[i].type);
+    for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
+        for (const struct stdio_operation *op = tables[i]; op->type; op++)
+            g_string_append_printf(text, "%s %s",
+                                   text->str[text->len - 1] == 'e' ? "" : ",",
+                                   op->type);
+    }
     g_set_error_literal(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
                         text->str);
 }
 
 /* A misspelt field would count as left out: no time limit, or all folders
  * instead of one. */
-static gboolean check_fields(const struct operation *operation, json_t *payload,
-                             GError **error)
+static gboolean check_fields(const struct stdio_operation *operation,
+                             json_t *payload, GError **error)
 {
     return !operation->fields[0] ||
            message_check_known(payload, operation->fields, error);
 }
 
-gboolean stdio_ops_carry_out(struct session *session, const char *type,
-                             json_t *payload, stdio_ops_done done, void *opaque,
-                             GError **error)
+gboolean stdio_ops_carry_out(struct session *session,
+                             const struct session_party *party,
+                             const char *type, json_t *payload,
+                             stdio_ops_done done, void *opaque, GError **error)
 {
-    const struct call call = { session, done, opaque };
+    const struct stdio_call call = { session, party, done, opaque, NULL };
 
-    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
-        const struct operation *operation = &operations[i];
-
-        if (strcmp(type, operation->type) == 0)
-            return check_fields(operation, payload, error) &&
-                   operation->carry_out(&call, payload, error);
+    for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
+        for (const struct stdio_operation *op = tables[i]; op->type; op++) {
+            if (strcmp(type, op->type) == 0)
+                return check_fields(op, payload, error) &&
+                       op->carry_out(&call, payload, error);
+        }
     }
     set_unknown(type, error);
     return FALSE;

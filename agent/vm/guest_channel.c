@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/vm/guest_command.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/jsonl.h"
@@ -21,7 +22,7 @@ struct guest_channel {
     const struct guest_channel_callbacks *callbacks;
     void *opaque;
     guint64 complaints;
-    gint64 takes_input, takes_bytes; /* its hello (wire.h) */
+    struct guest_abilities abilities;
 };
 
 void guest_channel_complain(struct guest_channel *channel, const char *format,
@@ -57,9 +58,11 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
                                      &hello.shim_version, error) ||
         !message_get_optional_string(message, "kernel", &hello.kernel, error) ||
         !message_get_optional_int(message, "takes_input", 0, 1,
-                                  &channel->takes_input, error) ||
+                                  &channel->abilities.takes_input, error) ||
         !message_get_optional_int(message, "takes_bytes", 0, 1,
-                                  &channel->takes_bytes, error) ||
+                                  &channel->abilities.takes_bytes, error) ||
+        !message_get_optional_int(message, "executions", 1, G_MAXINT32,
+                                  &channel->abilities.executions, error) ||
         !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
                                   &hello.init_ms, error) ||
         !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
@@ -102,10 +105,10 @@ static gboolean take_output(struct guest_channel *channel, json_t *message,
                             GError **error)
 {
     g_autofree char *data = NULL;
-    struct command_output output;
+    struct command_output output = { 0 };
     const char *stream;
 
-    if (!message_get_int(message, "id", 1, G_MAXINT64, &output.step_id,
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &output.exec_id,
                          error) ||
         !message_get_string(message, "stream", &stream, error))
         return FALSE;
@@ -137,6 +140,18 @@ static gboolean take_completed(struct guest_channel *channel, json_t *message,
     return TRUE;
 }
 
+static gboolean take_input_taken(struct guest_channel *channel, json_t *message,
+                                 GError **error)
+{
+    gint64 id, bytes;
+
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !message_get_int(message, "bytes", 1, WIRE_INPUT_WINDOW, &bytes, error))
+        return FALSE;
+    channel->callbacks->input_taken(id, (size_t)bytes, channel->opaque);
+    return TRUE;
+}
+
 static gboolean take_error(struct guest_channel *channel, json_t *message,
                            GError **error)
 {
@@ -165,13 +180,10 @@ static const struct {
     gboolean (*take)(struct guest_channel *channel, json_t *message,
                      GError **error);
 } messages[] = {
-    { WIRE_OUTPUT, take_output },
-    { WIRE_STEP_STARTED, take_note },
-    { WIRE_STEP_COMPLETED, take_completed },
-    { WIRE_HELLO, take_hello },
-    { WIRE_MOUNTED, take_mounted },
-    { WIRE_UNMOUNTED, take_unmounted },
-    { WIRE_ROLLBACK_NOTED, take_note },
+    { WIRE_OUTPUT, take_output },       { WIRE_INPUT_TAKEN, take_input_taken },
+    { WIRE_STEP_STARTED, take_note },   { WIRE_STEP_COMPLETED, take_completed },
+    { WIRE_HELLO, take_hello },         { WIRE_MOUNTED, take_mounted },
+    { WIRE_UNMOUNTED, take_unmounted }, { WIRE_ROLLBACK_NOTED, take_note },
     { WIRE_ERROR, take_error },
 };
 
@@ -238,76 +250,15 @@ static void guest_channel_send(struct guest_channel *channel, json_t *message)
 
 /* ---- commands ------------------------------------------------------------ */
 
-static bool is_text(const struct command *command)
-{
-    const char *const words[] = { command->text, command->cwd };
-    bool text = true;
-
-    for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
-        text = text && json_bytes_is_text(words[i], strlen(words[i]));
-    for (char **env = command->env; env && *env; env++)
-        text = text && json_bytes_is_text(*env, strlen(*env));
-    return text;
-}
-
-static json_t *bytes_value(const void *bytes, size_t len, bool base64)
-{
-    g_autofree char *text = base64 ? g_base64_encode(bytes, len) : NULL;
-
-    return text ? json_string(text) : json_stringn(len > 0 ? bytes : "", len);
-}
-
-static json_t *string_value(const char *string, bool base64)
-{
-    return bytes_value(string, strlen(string), base64);
-}
-
-static void add_env(json_t *message, char **env, bool base64)
-{
-    json_t *object = json_object();
-
-    for (; *env; env++) {
-        const char *value = strchr(*env, '=');
-        g_autofree char *name = g_strndup(*env, (size_t)(value - *env));
-
-        json_object_set_new(object, name, string_value(value + 1, base64));
-    }
-    json_object_set_new(message, "env", object);
-}
-
-static json_t *exec_message(gint64 id, const struct command *command)
-{
-    gsize len = 0;
-    const void *input = command->input ? g_bytes_get_data(command->input, &len)
-                                       : NULL;
-    bool base64 = !is_text(command) || !json_bytes_is_text(input, len);
-    json_t *message = json_pack("{s:s, s:I, s:I, s:o, s:o}", "type", WIRE_EXEC,
-                                "id", (json_int_t)id, "time_us",
-                                (json_int_t)g_get_real_time(), "command",
-                                string_value(command->text, base64), "cwd",
-                                string_value(command->cwd, base64));
-
-    if (command->env)
-        add_env(message, command->env, base64);
-    if (command->input)
-        json_object_set_new(message, "input", bytes_value(input, len, base64));
-    if (base64)
-        json_bytes_force_base64(message);
-    return message;
-}
-
 gboolean guest_channel_check_command(struct guest_channel *channel,
                                      const struct command *command,
                                      GError **error)
 {
-    json_t *message = exec_message(G_MAXINT64, command);
+    json_t *message = guest_command_to_json(G_MAXINT64, command,
+                                            GUEST_OUTPUT_WINDOW);
     bool too_large = json_dumpb(message, NULL, 0, JSON_COMPACT) > WIRE_MAX_LINE;
-    const char *lacks = NULL;
+    const char *lacks = guest_command_lacks(&channel->abilities, command);
 
-    if (command->input && !channel->takes_input)
-        lacks = "to pass input to a command";
-    else if (json_object_get(message, "encoding") && !channel->takes_bytes)
-        lacks = "to run a command or use a folder whose name is not UTF-8";
     json_decref(message);
     if (lacks)
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
@@ -321,10 +272,60 @@ gboolean guest_channel_check_command(struct guest_channel *channel,
     return !lacks && !too_large;
 }
 
+bool guest_channel_has_credit(const struct guest_channel *channel)
+{
+    return channel->abilities.executions > 1;
+}
+
+unsigned guest_channel_max_commands(const struct guest_channel *channel)
+{
+    return (unsigned)CLAMP(channel->abilities.executions, 1,
+                           WIRE_MAX_EXECUTIONS);
+}
+
 void guest_channel_exec(struct guest_channel *channel, gint64 id,
                         const struct command *command)
 {
-    guest_channel_send(channel, exec_message(id, command));
+    guest_channel_send(channel,
+                       guest_command_to_json(id, command, GUEST_OUTPUT_WINDOW));
+}
+
+void guest_channel_credit(struct guest_channel *channel, gint64 id,
+                          size_t bytes)
+{
+    if (guest_channel_has_credit(channel))
+        guest_channel_send(channel, json_pack("{s:s, s:I, s:I}", "type",
+                                              WIRE_CREDIT, "id", (json_int_t)id,
+                                              "bytes", (json_int_t)bytes));
+}
+
+void guest_channel_input(struct guest_channel *channel, gint64 id,
+                         const void *data, size_t len, bool eof)
+{
+    json_t *message = json_pack("{s:s, s:I}", "type", WIRE_INPUT, "id",
+                                (json_int_t)id);
+
+    if (len > 0)
+        json_bytes_set(message, "data", data, len);
+    if (eof)
+        json_object_set_new(message, "eof", json_true());
+    guest_channel_send(channel, message);
+}
+
+void guest_channel_resize(struct guest_channel *channel, gint64 id,
+                          unsigned rows, unsigned columns)
+{
+    guest_channel_send(channel,
+                       json_pack("{s:s, s:I, s:i, s:i}", "type", WIRE_RESIZE,
+                                 "id", (json_int_t)id, "rows", (int)rows,
+                                 "columns", (int)columns));
+}
+
+void guest_channel_signal(struct guest_channel *channel, gint64 id, int number)
+{
+    guest_channel_send(channel,
+                       json_pack("{s:s, s:I, s:i}", "type", WIRE_SIGNAL, "id",
+                                 (json_int_t)id, "signal", number));
 }
 
 /* ---- other messages ------------------------------------------------------ */

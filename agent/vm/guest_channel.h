@@ -19,6 +19,9 @@
 
 struct guest_channel;
 
+/* Output that a command may send without further credit, in bytes. */
+#define GUEST_OUTPUT_WINDOW (128 * 1024)
+
 struct guest_hello {
     gint64 version;
     const char *shim_version, *kernel;
@@ -34,6 +37,8 @@ struct guest_channel_callbacks {
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
+    /* This much of a command's streamed input was read or dropped. */
+    void (*input_taken)(gint64 id, size_t bytes, void *opaque);
     /* The shim refused the command with this id; it never ran. */
     void (*refused)(gint64 id, const char *message, void *opaque);
     void (*closed)(void *opaque);
@@ -58,9 +63,27 @@ gboolean guest_channel_check_command(struct guest_channel *channel,
                                      const struct command *command,
                                      GError **error);
 
+/* Return how many commands may run at a time, and whether output is limited to
+ * GUEST_OUTPUT_WINDOW and credit (otherwise the shim is too old). */
+unsigned guest_channel_max_commands(const struct guest_channel *channel);
+bool guest_channel_has_credit(const struct guest_channel *channel);
+
 /* Run a checked command; messages about it carry this id. */
 void guest_channel_exec(struct guest_channel *channel, gint64 id,
                         const struct command *command);
+
+/* A command's output was consumed: as much more may come. */
+void guest_channel_credit(struct guest_channel *channel, gint64 id,
+                          size_t bytes);
+
+/* Stream standard input: at most WIRE_INPUT_WINDOW bytes may be on their way,
+ * that is, not yet reported by input_taken. */
+void guest_channel_input(struct guest_channel *channel, gint64 id,
+                         const void *data, size_t len, bool eof);
+
+void guest_channel_resize(struct guest_channel *channel, gint64 id,
+                          unsigned rows, unsigned columns);
+void guest_channel_signal(struct guest_channel *channel, gint64 id, int number);
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only);

@@ -33,6 +33,7 @@ struct machine_callbacks {
     /* The guest's messages about commands, as in guest_channel.h. */
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
+    void (*input_taken)(gint64 id, size_t bytes, void *opaque);
     void (*refused)(gint64 id, const char *message, void *opaque);
 };
 

@@ -185,6 +185,13 @@ static void on_completed(gint64 id, const struct command_end *end, void *opaque)
     machine->callbacks->completed(id, end, machine->opaque);
 }
 
+static void on_input_taken(gint64 id, size_t bytes, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->input_taken(id, bytes, machine->opaque);
+}
+
 static void on_refused(gint64 id, const char *message, void *opaque)
 {
     struct machine *machine = opaque;
@@ -203,6 +210,7 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .unmounted = on_unmounted,
     .output = on_output,
     .completed = on_completed,
+    .input_taken = on_input_taken,
     .refused = on_refused,
     .closed = on_guest_closed,
 };

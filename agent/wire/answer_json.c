@@ -5,6 +5,7 @@
 #include "agent/wire/answer_json.h"
 
 #include "agent/client/report_json.h"
+#include "agent/wire/exec_json.h"
 
 json_t *answer_to_json(const struct answer *answer)
 {
@@ -12,6 +13,8 @@ json_t *answer_to_json(const struct answer *answer)
         return NULL;
     if (answer->report)
         return report_to_json(answer->report);
+    if (answer->exit)
+        return exec_exit_to_json(answer->exit);
     if (answer->result)
         return result_to_json(answer->result);
     if (answer->step_id)

@@ -48,14 +48,20 @@ static gboolean parse_timeout(json_t *payload, struct command *command,
     return TRUE;
 }
 
+gboolean command_parse_place(json_t *payload, struct command *command,
+                             GError **error)
+{
+    return payload_get_bytes(payload, "cwd", "path", &command->cwd, error) &&
+           parse_timeout(payload, command, error) &&
+           parse_env(payload, &command->env, error);
+}
+
 static gboolean parse(struct command *command, json_t *payload, GError **error)
 {
     return payload_check_has(payload, "command", error) &&
            payload_get_bytes(payload, "command", "command", &command->text,
                              error) &&
-           payload_get_bytes(payload, "cwd", "path", &command->cwd, error) &&
-           parse_timeout(payload, command, error) &&
-           parse_env(payload, &command->env, error);
+           command_parse_place(payload, command, error);
 }
 
 struct command *command_from_json(json_t *payload, GError **error)

@@ -17,4 +17,8 @@ struct command *command_from_json(json_t *payload, GError **error);
 /* The same for agent.prompt: prompt and timeout_seconds. */
 struct command *command_from_prompt_json(json_t *payload, GError **error);
 
+/* Read cwd, env and timeout_seconds. Fails with ERROR_INVALID_FIELD. */
+gboolean command_parse_place(json_t *payload, struct command *command,
+                             GError **error);
+
 #endif

@@ -98,8 +98,8 @@ static void execute(void *host, struct command *command, mcp_host_output output,
                     reply_done done, void *opaque)
 {
     const struct command_output texts[] = {
-        { 1, false, command->text, strlen(command->text) },
-        { 1, true, "\xff\n", 2 },
+        { 1, 1, false, command->text, strlen(command->text) },
+        { 1, 1, true, "\xff\n", 2 },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
