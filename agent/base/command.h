@@ -20,6 +20,7 @@ struct command {
     GBytes *input;  /* standard input; NULL: empty */
     bool is_prompt; /* run the session's agent_command with a prompt as input */
     unsigned timeout_seconds; /* 0: no limit */
+    const void *owner; /* identifies the party that started it; NULL: no party */
 };
 
 /* Create a command with a copy of text; all other members are empty. */

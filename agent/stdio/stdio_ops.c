@@ -28,6 +28,7 @@ enum {
 /* The state needed to answer an operation. */
 struct call {
     struct session *session;
+    const void *owner;
     stdio_ops_done done;
     void *opaque;
     /* Builds the payload from the session, replacing the answer's own. */
@@ -165,6 +166,8 @@ static gboolean configure_network(const struct call *call, json_t *payload,
 
 static gboolean run(const struct call *call, struct command *command)
 {
+    if (command)
+        command->owner = call->owner;
     if (command)
         session_execute(call->session, command, on_answer, keep(call));
     return command != NULL;
@@ -426,6 +429,8 @@ static const struct operation {
     { "fs.status", send_folder_status, { "directory" } },
 };
 
+static const char *const client_operations[] = { STDIO_OPS_OF_CLIENTS };
+
 static gboolean hello(const struct call *call, json_t *payload, GError **error)
 {
     json_t *names;
@@ -443,6 +448,8 @@ static gboolean hello(const struct call *call, json_t *payload, GError **error)
     names = json_array();
     for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
         json_array_append_new(names, json_string(operations[i].type));
+    for (size_t i = 0; i < G_N_ELEMENTS(client_operations); i++)
+        json_array_append_new(names, json_string(client_operations[i]));
     answer(call, json_pack("{s:i, s:s, s:o}", "protocol_version",
                            STDIO_API_PROTOCOL_VERSION, "agent_version",
                            PACKAGE_VERSION, "operations", names));
@@ -456,6 +463,8 @@ static void set_unknown(const char *type, GError **error)
     g_string_printf(text, "unknown operation '%.100s'; known are", type);
     for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
         g_string_append_printf(text, "%s %s", i ? "," : "", operations[i].type);
+    for (size_t i = 0; i < G_N_ELEMENTS(client_operations); i++)
+        g_string_append_printf(text, ", %s", client_operations[i]);
     g_set_error_literal(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
                         text->str);
 }
@@ -469,11 +478,13 @@ static gboolean check_fields(const struct operation *operation, json_t *payload,
            message_check_known(payload, operation->fields, error);
 }
 
-gboolean stdio_ops_carry_out(struct session *session, const char *type,
-                             json_t *payload, stdio_ops_done done, void *opaque,
-                             GError **error)
+gboolean stdio_ops_carry_out(struct session *session, const void *owner,
+                             const char *type, json_t *payload,
+                             stdio_ops_done done, void *opaque, GError **error)
 {
-    const struct call call = { session, done, opaque };
+    const struct call call = {
+        .session = session, .owner = owner, .done = done, .opaque = opaque
+    };
 
     for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
         const struct operation *operation = &operations[i];

@@ -19,11 +19,15 @@
 typedef void (*stdio_ops_done)(json_t *payload, const GError *error,
                                json_t *data, void *opaque);
 
-/* Carry out the operation "type"; payload (borrowed) is an object or NULL.
+/* The operations of hello that the client's own code carries out. */
+#define STDIO_OPS_OF_CLIENTS "events.subscribe", "sandbox.info"
+
+/* Carry out the operation "type"; owner identifies the client (command.h);
+ * payload (borrowed) is an object or NULL.
  * TRUE: done is called once, now or later. FALSE and error: refused, done is
  * not called (ERROR_UNKNOWN_OPERATION: the text lists the known operations). */
-gboolean stdio_ops_carry_out(struct session *session, const char *type,
-                             json_t *payload, stdio_ops_done done, void *opaque,
-                             GError **error);
+gboolean stdio_ops_carry_out(struct session *session, const void *owner,
+                             const char *type, json_t *payload,
+                             stdio_ops_done done, void *opaque, GError **error);
 
 #endif
