@@ -49,6 +49,14 @@ char *install_paths_find_helper(const char *name)
     return path;
 }
 
+char *install_paths_self(void)
+{
+    g_autofree char *dir = program_dir();
+    char *path = find_in(dir, "stepback");
+
+    return path ? path : g_strdup("/proc/self/exe");
+}
+
 char *install_paths_describe_missing(const char *name)
 {
     const char *given = g_getenv("STEPBACK_LIBEXECDIR");

@@ -13,6 +13,9 @@
  * string, or NULL if it is not found. */
 char *install_paths_find_helper(const char *name);
 
+/* Return the path of this program: a new string. */
+char *install_paths_self(void);
+
 /* Explain why a helper is not found: "NAME: not ...; REMEDY". Returns a new
  * string. */
 char *install_paths_describe_missing(const char *name);

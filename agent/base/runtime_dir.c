@@ -30,6 +30,9 @@
 #define TEMPLATE  PREFIX "XXXXXX"
 #define LOCK_FILE "agent.lock"
 
+/* The folder in $XDG_RUNTIME_DIR that has the named folders. */
+#define NAMED_BASE "stepback"
+
 enum {
     ATTEMPTS = 8,
     /* Attempts of the watcher: a process killed with the owner may still create
@@ -89,7 +92,8 @@ static void sweep_one(int base_fd, const char *name)
                  name);
 }
 
-static void sweep(int base_fd)
+/* named: a base that has only folders of this module. */
+static void sweep(int base_fd, bool named)
 {
     int fd = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
@@ -100,8 +104,9 @@ static void sweep(int base_fd)
         return;
     }
     while ((entry = readdir(stream))) {
-        if (g_str_has_prefix(entry->d_name, PREFIX) &&
-            strlen(entry->d_name) == strlen(TEMPLATE))
+        if (named ? entry->d_name[0] != '.'
+                  : g_str_has_prefix(entry->d_name, PREFIX) &&
+                        strlen(entry->d_name) == strlen(TEMPLATE))
             sweep_one(dirfd(stream), entry->d_name);
     }
     closedir(stream);
@@ -183,15 +188,23 @@ static int start_watch(const char *path, int dir_fd)
 
 /* ---- creation ------------------------------------------------------------ */
 
-/* Create a folder in base_fd. Return its fd or -errno. */
-static int make_folder(int base_fd, char *name)
+/* Return PREFIX and random letters: a new string. */
+static char *random_name(void)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    int fd;
+    char *name = g_strdup(TEMPLATE);
 
     for (char *letter = name + strlen(PREFIX); *letter; letter++)
         *letter = letters[g_random_int_range(0, sizeof(letters) - 1)];
+    return name;
+}
+
+/* Create a folder in base_fd. Return its fd or -errno. */
+static int make_folder(int base_fd, const char *name)
+{
+    int fd;
+
     if (mkdirat(base_fd, name, 0700) < 0)
         return -errno;
     fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -206,13 +219,14 @@ static gboolean fail(GError **error, const char *base, int number)
     return FALSE;
 }
 
+/* fixed: the folder's name; NULL: a random one. */
 static struct runtime_dir *make_in(int base_fd, const char *base,
-                                   GError **error)
+                                   const char *fixed, GError **error)
 {
     int number = EEXIST;
 
     for (int i = 0; i < ATTEMPTS; i++) {
-        char name[] = TEMPLATE;
+        g_autofree char *name = fixed ? g_strdup(fixed) : random_name();
         fd_auto int dir_fd = make_folder(base_fd, name);
         int lock_fd = dir_fd < 0 ? dir_fd : lock_new(dir_fd);
         struct runtime_dir *dir;
@@ -220,6 +234,8 @@ static struct runtime_dir *make_in(int base_fd, const char *base,
         /* ENOENT: another process removed it; EEXIST: the name is taken. */
         if (lock_fd == -ENOENT || lock_fd == -EEXIST) {
             number = -lock_fd;
+            if (fixed)
+                sweep_one(base_fd, fixed);
             continue;
         }
         if (lock_fd < 0) {
@@ -239,9 +255,10 @@ static struct runtime_dir *make_in(int base_fd, const char *base,
     return NULL;
 }
 
-static bool fits_socket(const char *base)
+/* name_length: of the folder in base. */
+static bool fits_socket(const char *base, size_t name_length)
 {
-    return strlen(base) + strlen("/" TEMPLATE "/") + RUNTIME_DIR_NAME_MAX <
+    return strlen(base) + strlen("//") + name_length + RUNTIME_DIR_NAME_MAX <
            sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
@@ -263,24 +280,29 @@ static bool is_shared(const char *base, const char *const *shared)
 
 /* Return why sockets cannot live there, or NULL. Frontends and QEMU's monitor
  * receive the paths in JSON, so they must be UTF-8. */
-static const char *find_problem(const char *base, const char *const *shared)
+static const char *find_problem(const char *base, size_t name_length,
+                                const char *const *shared)
 {
-    if (!fits_socket(base))
+    if (!fits_socket(base, name_length))
         return "too long for a socket address";
     if (is_shared(base, shared))
         return "within a shared folder";
     return g_utf8_validate(base, -1, NULL) ? NULL : "not UTF-8";
 }
 
-/* Open $XDG_RUNTIME_DIR and set its path without symlinks. */
-static int open_own(const char *path, const char *const *shared,
-                    char **ret_path, GError **error)
+/* Open $XDG_RUNTIME_DIR, or a folder in it, and set its path without
+ * symlinks. */
+static int open_own(const char *path, size_t name_length,
+                    const char *const *shared, char **ret_path, GError **error)
 {
     g_autofree char *problem = NULL;
     fd_auto int fd = own_folder_open(path, ret_path, &problem);
 
-    if (fd >= 0 && find_problem(*ret_path, shared))
-        problem = g_strdup_printf("is %s", find_problem(*ret_path, shared));
+    const char *why = fd < 0 ? NULL
+                             : find_problem(*ret_path, name_length, shared);
+
+    if (why)
+        problem = g_strdup_printf("is %s", why);
     if (!problem)
         return fd_steal(&fd);
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
@@ -289,10 +311,11 @@ static int open_own(const char *path, const char *const *shared,
 }
 
 /* Open a directory that all users may write to. */
-static int open_public(const char *path, const char *const *shared,
-                       char **ret_path, GError **error)
+static int open_public(const char *path, size_t name_length,
+                       const char *const *shared, char **ret_path,
+                       GError **error)
 {
-    const char *problem = find_problem(path, shared);
+    const char *problem = find_problem(path, name_length, shared);
     int fd = problem ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0)
@@ -319,10 +342,11 @@ struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error)
         if (!bases[i] || !g_path_is_absolute(bases[i]))
             continue;
         g_clear_error(&why);
-        fd = (i == 0 ? open_own : open_public)(bases[i], shared, &base, &why);
+        fd = (i == 0 ? open_own : open_public)(bases[i], strlen(TEMPLATE),
+                                               shared, &base, &why);
         if (fd >= 0) {
-            sweep(fd);
-            dir = make_in(fd, base, &why);
+            sweep(fd, false);
+            dir = make_in(fd, base, NULL, &why);
         }
         if (dir) {
             dir->note = note ? g_strdup_printf("%s; using %s", note, base)
@@ -334,6 +358,73 @@ struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error)
     }
     g_propagate_error(error, g_steal_pointer(&why));
     return NULL;
+}
+
+/* Open $XDG_RUNTIME_DIR/stepback, and create it if it is missing. */
+static int open_named_base(size_t name_length, const char *const *shared,
+                           char **ret_base, GError **error)
+{
+    const char *runtime = g_getenv("XDG_RUNTIME_DIR");
+    g_autofree char *path = NULL, *own = NULL;
+    fd_auto int fd = -1;
+
+    if (!runtime || !g_path_is_absolute(runtime)) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                            "XDG_RUNTIME_DIR: not set");
+        return -1;
+    }
+    fd = open_own(runtime, name_length, NULL, &own, error);
+    if (fd < 0)
+        return -1;
+    if (mkdirat(fd, NAMED_BASE, 0700) < 0 && errno != EEXIST) {
+        fail(error, own, errno);
+        return -1;
+    }
+    path = g_build_filename(own, NAMED_BASE, NULL);
+    return open_own(path, name_length, shared, ret_base, error);
+}
+
+struct runtime_dir *runtime_dir_new_named(const char *name,
+                                          const char *const *shared,
+                                          GError **error)
+{
+    g_autofree char *base = NULL;
+    g_autoptr(GError) why = NULL;
+    fd_auto int fd = open_named_base(strlen(name), shared, &base, &why);
+    struct runtime_dir *dir = fd < 0 ? NULL : make_in(fd, base, name, &why);
+
+    if (dir)
+        return dir;
+    dir = runtime_dir_new(shared, error);
+    if (dir && g_getenv("XDG_RUNTIME_DIR")) {
+        g_free(dir->note);
+        dir->note = g_strdup_printf("%s; using %s", why->message, dir->path);
+    }
+    return dir;
+}
+
+void runtime_dir_sweep(void)
+{
+    const char *const bases[] = { g_getenv("XDG_RUNTIME_DIR"), "/tmp",
+                                  "/var/tmp" };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(bases); i++) {
+        fd_auto int fd = bases[i] && g_path_is_absolute(bases[i])
+                             ? open(bases[i],
+                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                             : -1;
+
+        if (fd >= 0)
+            sweep(fd, false);
+        if (fd >= 0 && i == 0) {
+            fd_auto int named = openat(fd, NAMED_BASE,
+                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+                                           O_CLOEXEC);
+
+            if (named >= 0)
+                sweep(named, true);
+        }
+    }
 }
 
 const char *runtime_dir_note(const struct runtime_dir *dir)

@@ -25,8 +25,18 @@ struct runtime_dir;
  * ERROR_VM_LAUNCH_FAILED. */
 struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error);
 
+/* The same for the folder $XDG_RUNTIME_DIR/stepback/NAME, whose path others can
+ * know; one that a dead owner left is replaced. name is a file name. A folder
+ * as of runtime_dir_new(), and a note, if that one cannot be used. */
+struct runtime_dir *runtime_dir_new_named(const char *name,
+                                          const char *const *shared,
+                                          GError **error);
+
 /* Remove the folder and its content. NULL is allowed. */
 void runtime_dir_free(struct runtime_dir *dir);
+
+/* Remove the folders of dead owners wherever this module creates them. */
+void runtime_dir_sweep(void);
 
 /* Return the path of a file in the folder as a new string. name has at most
  * RUNTIME_DIR_NAME_MAX bytes, so that the path fits a socket address. */

@@ -25,6 +25,16 @@ enum { CLI_MAX_STEPS = 1000000 };
 
 int cli_agent(int argc, char **argv);
 int cli_run(int argc, char **argv);
+int cli_up(int argc, char **argv);
+int cli_ps(int argc, char **argv);
+int cli_inspect(int argc, char **argv);
+int cli_stats(int argc, char **argv);
+int cli_logs(int argc, char **argv);
+int cli_stop(int argc, char **argv);
+int cli_kill(int argc, char **argv);
+int cli_rm(int argc, char **argv);
+int cli_prune(int argc, char **argv);
+int cli_supervise(int argc, char **argv);
 int cli_history(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 int cli_undo(int argc, char **argv);

@@ -11,6 +11,8 @@
 #include "agent/vm/backend_kind.h"
 #include "agent/vm/guest_image.h"
 #include "agent/vm/session_config_check.h"
+#include "common/json_bytes.h"
+#include "common/real_path.h"
 
 void cli_machine_clear(struct cli_machine *machine)
 {
@@ -21,6 +23,7 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->kernel);
     g_free(machine->initrd);
     g_free(machine->network);
+    g_strfreev(machine->more_dirs);
 }
 
 /* ---- the network --------------------------------------------------------- */
@@ -123,6 +126,19 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
     return false;
 }
 
+static gboolean share_more(struct session_config *config,
+                           const struct cli_machine *machine, GError **error)
+{
+    for (char **dir = machine->more_dirs; dir && *dir; dir++) {
+        g_autofree char *path = absolute(*dir);
+        const struct session_share share = { .path = path };
+
+        if (!session_config_share(config, &share, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean fill(struct session_config *config,
                      const struct cli_machine *machine, GError **error)
 {
@@ -148,6 +164,7 @@ static gboolean fill(struct session_config *config,
     config->host_ids = machine->host_ids;
     return parse_network(machine, &config->network, error) &&
            session_config_share(config, &share, error) &&
+           share_more(config, machine, error) &&
            session_config_check(config, error);
 }
 
@@ -159,5 +176,80 @@ struct session_config *cli_machine_config(const struct cli_machine *machine,
     if (fill(config, machine, error))
         return config;
     session_config_free(config);
+    return NULL;
+}
+
+/* ---- comparison with a machine that runs --------------------------------- */
+
+static bool has_text(json_t *object, const char *member, const char *text)
+{
+    return !text ||
+           g_strcmp0(json_string_value(json_object_get(object, member)),
+                     text) == 0;
+}
+
+static bool has_path(json_t *object, const char *member, const char *path)
+{
+    g_autofree char *wanted = absolute(path);
+    g_autofree char *real = path ? real_path_of(path) : NULL;
+    g_autofree char *actual = json_bytes_get_path(
+        json_object_get(object, member));
+
+    return !path || g_strcmp0(wanted, actual) == 0 ||
+           g_strcmp0(real, actual) == 0;
+}
+
+static bool has_flag(json_t *object, const char *member, gboolean wanted)
+{
+    return !wanted || json_is_true(json_object_get(object, member));
+}
+
+static bool has_network(const struct cli_machine *machine, json_t *session)
+{
+    g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
+    json_t *wanted;
+    bool same;
+
+    if (!machine->network && !machine->no_network)
+        return true;
+    if (!parse_network(machine, policy, NULL))
+        return false;
+    wanted = network_policy_to_json(policy);
+    same = json_equal(wanted, json_object_get(session, "network_policy"));
+    json_decref(wanted);
+    return same;
+}
+
+const char *cli_machine_conflict(const struct cli_machine *machine,
+                                 json_t *session)
+{
+    json_t *vm = json_object_get(session, "vm");
+    json_t *folder = json_array_get(
+        json_object_get(session, "working_directories"), 0);
+    json_t *memory = json_object_get(vm, "memory_mb");
+    const struct {
+        const char *option;
+        bool agrees;
+    } options[] = {
+        { "--image", has_text(vm, "image", machine->image) },
+        { "--accel", has_text(vm, "accel", machine->accel) },
+        { "--backend", has_text(session, "backend", machine->backend) },
+        { "--memory",
+          !machine->memory || machine->memory == json_integer_value(memory) },
+        { "--kernel", has_path(vm, "kernel", machine->kernel) },
+        { "--initrd", has_path(vm, "initrd", machine->initrd) },
+        { "--undo-dir", has_path(folder, "undo_dir", machine->place.undo_dir) },
+        { "--network", has_network(machine, session) },
+        { "--allow-suid",
+          has_flag(session, "allow_suid", machine->allow_suid) },
+        { "--allow-devices",
+          has_flag(session, "allow_devices", machine->allow_devices) },
+        { "--host-ids", has_flag(session, "host_ids", machine->host_ids) },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {
+        if (!options[i].agrees)
+            return options[i].option;
+    }
     return NULL;
 }

@@ -15,6 +15,7 @@
 /* The values as given: strings are owned, NULL if not given. */
 struct cli_machine {
     struct cli_place place;
+    char **more_dirs; /* further working folders */
     char *image, *accel, *backend, *kernel, *initrd, *network;
     gint64 memory;
     gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
@@ -22,7 +23,8 @@ struct cli_machine {
 
 void cli_machine_clear(struct cli_machine *machine);
 
-/* The options as initialisers of a GOptionEntry array. */
+/* The options as initialisers of a GOptionEntry array; without the folder's in
+ * CLI_MACHINE_OPTIONS_BUT_FOLDER. */
 #define CLI_MACHINE_OPTIONS(machine)                                           \
     { "directory",                                                             \
       'C',                                                                     \
@@ -31,13 +33,16 @@ void cli_machine_clear(struct cli_machine *machine);
       &(machine)->place.dir,                                                   \
       "the working folder (default: the current one)",                         \
       "DIR" },                                                                 \
-        { "image",                                                             \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_STRING,                                                 \
-          &(machine)->image,                                                   \
-          "the guest image: minimal (default), debian",                        \
-          "NAME" },                                                            \
+        CLI_MACHINE_OPTIONS_BUT_FOLDER(machine)
+
+#define CLI_MACHINE_OPTIONS_BUT_FOLDER(machine)                                \
+    { "image",                                                                 \
+      0,                                                                       \
+      0,                                                                       \
+      G_OPTION_ARG_STRING,                                                     \
+      &(machine)->image,                                                       \
+      "the guest image: minimal (default), debian",                            \
+      "NAME" },                                                                \
         { "accel",                                                             \
           0,                                                                   \
           0,                                                                   \
@@ -129,5 +134,11 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command);
  * session_config_check(). */
 struct session_config *cli_machine_config(const struct cli_machine *machine,
                                           GError **error);
+
+/* Return the first option whose value differs from what a machine has (the
+ * payload of session.start, with all defaults): static, or NULL. Options that
+ * were not given agree with any machine. */
+const char *cli_machine_conflict(const struct cli_machine *machine,
+                                 json_t *session);
 
 #endif

@@ -26,6 +26,16 @@ static const struct {
     const char *summary;
 } commands[] = {
     { "run", cli_run, "run a command in a virtual machine over a folder" },
+    { "up", cli_up, "start a sandbox in the background" },
+    { "ps", cli_ps, "list sandboxes" },
+    { "inspect", cli_inspect, "print all facts of a sandbox as JSON" },
+    { "stats", cli_stats, "print what sandboxes use of this host" },
+    { "logs", cli_logs, "print the log of a sandbox" },
+    { "stop", cli_stop, "end sandboxes in order" },
+    { "kill", cli_kill, "end sandboxes at once" },
+    { "rm", cli_rm, "remove sandboxes" },
+    { "prune", cli_prune, "remove all sandboxes that do not run" },
+    { "supervise", cli_supervise, NULL }, /* internal: "up" starts it */
     { "history", cli_history, "list the steps that can be undone" },
     { "diff", cli_diff, "show what a step changed in files" },
     { "preview", cli_preview, "list what undo would change" },
@@ -44,8 +54,10 @@ static void print_usage(FILE *out)
             "       " CLI_PROGRAM " help [COMMAND] | --help | --version\n\n"
             "Run commands in a virtual machine over a folder, and undo what "
             "they did to it.\n\nCommands:\n");
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+        if (commands[i].summary)
+            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    }
     fprintf(out,
             "\n'" CLI_PROGRAM " COMMAND --help' lists a command's "
             "options.\n\n"

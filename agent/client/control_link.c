@@ -18,6 +18,8 @@
 
 /* A report names at most 1,000 changes, each with two paths of at most 4 KiB,
  * in base64 in the worst case; a history has many reports. */
+#define DAEMON "the file system daemon"
+
 enum { MAX_LINE = 64 << 20, MAX_QUEUE = 16 << 20 };
 
 struct pending {
@@ -29,6 +31,7 @@ struct control_link {
     struct jsonl_channel *channel;
     const struct control_link_callbacks *callbacks;
     void *opaque;
+    const char *peer; /* static */
     guint64 last_id;
     GHashTable *pending; /* request id (owned) -> struct pending (owned) */
     gboolean closed;
@@ -45,7 +48,7 @@ static void answer(struct control_link *link, const char *id, json_t *message)
     struct pending copy;
 
     if (!pending) {
-        log_warn(LOG_CONTROL, "the daemon answered an unknown request");
+        log_warn(LOG_CONTROL, "%s answered an unknown request", link->peer);
         return;
     }
     copy = *pending;
@@ -65,7 +68,7 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
     const char *type;
 
     if (status != JSONL_OK) {
-        log_warn(LOG_CONTROL, "malformed line from the daemon: %s", text);
+        log_warn(LOG_CONTROL, "malformed line from %s: %s", link->peer, text);
         return;
     }
     type = json_string_value(json_object_get(message, "type"));
@@ -79,12 +82,10 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
 
 /* Fail every waiting request. A callback may free the link, so the table was
  * detached from it first. */
-static void fail_pending(GHashTable *pending)
+static void fail_pending(GHashTable *pending, const char *peer)
 {
-    g_autoptr(GError) error = g_error_new_literal(
-        STEPBACK_ERROR, ERROR_BACKEND_FAILED,
-        "the file system daemon's control connection was "
-        "closed");
+    g_autoptr(GError) error = g_error_new(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                                          "%s closed the connection", peer);
     GHashTableIter iter;
     struct pending *one;
 
@@ -112,7 +113,7 @@ static bool close_link(struct control_link *link)
     g_clear_handle_id(&link->late, g_source_remove);
     link->pending = pending_table();
     link->freed = &freed;
-    fail_pending(pending);
+    fail_pending(pending, link->peer);
     if (!freed)
         link->freed = outer;
     else if (outer)
@@ -155,6 +156,7 @@ control_link_new(int fd, const struct control_link_callbacks *callbacks,
 
     link->callbacks = callbacks;
     link->opaque = opaque;
+    link->peer = DAEMON;
     link->pending = pending_table();
     link->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
                                       &channel_callbacks, link);
@@ -174,6 +176,11 @@ control_link_connect(const char *path,
         return NULL;
     }
     return control_link_new(fd, callbacks, opaque);
+}
+
+void control_link_name_peer(struct control_link *link, const char *peer)
+{
+    link->peer = peer;
 }
 
 void control_link_free(struct control_link *link)
@@ -211,7 +218,7 @@ static gboolean fail_late(gpointer data)
 /* Fail a request without a connection. */
 static gboolean fail_unlinked(gpointer data)
 {
-    fail_pending(data);
+    fail_pending(data, DAEMON);
     return G_SOURCE_REMOVE;
 }
 

@@ -42,6 +42,10 @@ struct control_link *
 control_link_new(int fd, const struct control_link_callbacks *callbacks,
                  void *opaque);
 
+/* Name the peer in errors (a static noun with its article); the default is a
+ * file system daemon. */
+void control_link_name_peer(struct control_link *link, const char *peer);
+
 /* Free the link; waiting requests fail first. NULL is allowed. */
 void control_link_free(struct control_link *link);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/session/session_exec.h"
+#include "agent/stdio/event_filter.h"
 #include "agent/stdio/stdio_ops.h"
 #include "agent/wire/event_json.h"
 #include "agent/wire/exec_json.h"
@@ -37,6 +38,9 @@ struct api_client {
     struct session_party party;
     /* Output that was queued and has not drained: exec id -> bytes. */
     GHashTable *held;
+    struct event_filter *filter;
+    bool is_bounded;    /* closed when an event has no room in its queue */
+    guint close_source; /* it is to be closed; or 0 */
 };
 
 struct request {
@@ -100,6 +104,64 @@ static void respond(json_t *payload, const GError *error, json_t *data,
 
 /* ---- requests ------------------------------------------------------------ */
 
+static gboolean subscribe(struct api_client *client, json_t *payload,
+                          json_t **ret_answer, GError **error)
+{
+    static const char *const fields[] = { "types", NULL };
+
+    if (!message_check_known(payload, fields, error) ||
+        !event_filter_subscribe(client->filter, payload, error))
+        return FALSE;
+    *ret_answer = json_object();
+    return TRUE;
+}
+
+static gboolean describe(struct api_client *client, json_t *payload,
+                         json_t **ret_answer, GError **error)
+{
+    static const char *const fields[] = { NULL };
+
+    if (!message_check_known(payload, fields, error))
+        return FALSE;
+    if (!client->callbacks->describe) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
+                            "this supervisor serves no named sandbox; "
+                            "'stepback up' starts one");
+        return FALSE;
+    }
+    *ret_answer = client->callbacks->describe(client->opaque);
+    return TRUE;
+}
+
+/* Operations on the client, not on the session; STDIO_OPS_OF_CLIENTS has their
+ * names. */
+static const struct {
+    const char *type;
+    gboolean (*carry_out)(struct api_client *client, json_t *payload,
+                          json_t **ret_answer, GError **error);
+} own_operations[] = {
+    { "events.subscribe", subscribe },
+    { "sandbox.info", describe },
+};
+
+/* Carry out an operation on the client. Return false if it is none. */
+static bool dispatch_own(struct api_client *client, const char *type,
+                         json_t *payload, struct request *request)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(own_operations); i++) {
+        g_autoptr(GError) error = NULL;
+        json_t *answer = NULL;
+
+        if (strcmp(type, own_operations[i].type) != 0)
+            continue;
+        own_operations[i].carry_out(client, payload, &answer, &error);
+        respond(answer, error, NULL, request);
+        json_decref(answer);
+        return true;
+    }
+    return false;
+}
+
 static void dispatch(struct api_client *client, const char *id,
                      const char *type, json_t *payload)
 {
@@ -118,7 +180,8 @@ static void dispatch(struct api_client *client, const char *id,
     request->id = g_strdup(id);
     client->requests++;
     client->refs++;
-    if (!stdio_ops_carry_out(client->session, &client->party, type, payload,
+    if (!dispatch_own(client, type, payload, request) &&
+        !stdio_ops_carry_out(client->session, &client->party, type, payload,
                              respond, request, &error))
         respond(NULL, error, NULL, request);
     log_set_request(NULL);
@@ -247,13 +310,34 @@ static const struct jsonl_callbacks channel_callbacks = {
     .id_member = "request_id",
 };
 
+static gboolean close_slow(gpointer data)
+{
+    struct api_client *client = data;
+
+    client->close_source = 0;
+    log_warn(LOG_STDIO_API,
+             "client reads too slowly for its events; closing its connection");
+    client->callbacks->closed(client, client->opaque);
+    return G_SOURCE_REMOVE;
+}
+
 /* Implements session_callbacks.event. */
 static bool on_event(const struct session_event *event, void *opaque)
 {
     struct api_client *client = opaque;
+    json_t *message = event_to_json(event);
+    bool sent;
 
-    return jsonl_channel_send(client->channel, event_to_json(event),
-                              event->droppable);
+    if (!event_filter_wants(client->filter, event, message)) {
+        json_decref(message);
+        return true;
+    }
+    sent = jsonl_channel_send(client->channel, message,
+                              event->droppable || client->is_bounded);
+    /* Not at once: the session is sending to its listeners. */
+    if (!sent && !event->droppable && !client->close_source)
+        client->close_source = g_idle_add(close_slow, client);
+    return sent;
 }
 
 static const struct session_callbacks session_callbacks = {
@@ -262,10 +346,9 @@ static const struct session_callbacks session_callbacks = {
 
 /* ---- life ---------------------------------------------------------------- */
 
-struct api_client *api_client_new(int in_fd, int out_fd,
-                                  struct session *session,
-                                  const struct api_client_callbacks *callbacks,
-                                  void *opaque)
+static struct api_client *
+make_client(int in_fd, int out_fd, bool is_filtered, struct session *session,
+            const struct api_client_callbacks *callbacks, void *opaque)
 {
     struct api_client *client = g_new0(struct api_client, 1);
 
@@ -275,10 +358,28 @@ struct api_client *api_client_new(int in_fd, int out_fd,
     client->opaque = opaque;
     client->party = (struct session_party){ &party_callbacks, client };
     client->held = g_hash_table_new(NULL, NULL);
+    client->filter = event_filter_new(&client->party, !is_filtered);
+    client->is_bounded = is_filtered;
     client->channel = jsonl_channel_new(in_fd, out_fd, MAX_LINE, MAX_QUEUE,
                                         &channel_callbacks, client);
     session_listen(session, &session_callbacks, client);
     return client;
+}
+
+struct api_client *api_client_new(int in_fd, int out_fd,
+                                  struct session *session,
+                                  const struct api_client_callbacks *callbacks,
+                                  void *opaque)
+{
+    return make_client(in_fd, out_fd, false, session, callbacks, opaque);
+}
+
+struct api_client *
+api_client_new_filtered(int fd, struct session *session,
+                        const struct api_client_callbacks *callbacks,
+                        void *opaque)
+{
+    return make_client(fd, fd, true, session, callbacks, opaque);
 }
 
 void api_client_free(struct api_client *client)
@@ -287,8 +388,10 @@ void api_client_free(struct api_client *client)
         return;
     session_exec_leave(client->session, &client->party);
     session_unlisten(client->session, &session_callbacks, client);
+    g_clear_handle_id(&client->close_source, g_source_remove);
     g_clear_pointer(&client->channel, jsonl_channel_free);
     g_hash_table_unref(client->held);
+    g_clear_pointer(&client->filter, event_filter_free);
     client->gone = true;
     client_unref(client);
 }

@@ -6,6 +6,7 @@
  * See doc/design.md, 5.1. Each request gets exactly one response; events come
  * in between. A client that stops reading blocks nothing: output events are
  * dropped and counted, and its next requests are not read until it reads again.
+ * A command that a client started goes on when the client is gone.
  *
  * Threads: all on the main thread.
  */
@@ -23,6 +24,9 @@ struct api_client;
 struct api_client_callbacks {
     /* The client has closed its end. The callback may free the client. */
     void (*closed)(struct api_client *client, void *opaque);
+    /* Return the answer to sandbox.info: a new object. NULL: the supervisor
+     * serves no named sandbox. */
+    json_t *(*describe)(void *opaque);
 };
 
 /* Serve a client, which gets all events of the session (borrowed). Takes both
@@ -31,6 +35,14 @@ struct api_client *api_client_new(int in_fd, int out_fd,
                                   struct session *session,
                                   const struct api_client_callbacks *callbacks,
                                   void *opaque);
+
+/* Serve one of many clients on a socket (taken). It gets the events of its own
+ * steps and those that it subscribes to (event_filter.h), and is closed if it
+ * reads too slowly for these. */
+struct api_client *
+api_client_new_filtered(int fd, struct session *session,
+                        const struct api_client_callbacks *callbacks,
+                        void *opaque);
 
 /* Close the fds; responses that are not written yet are lost. The session must
  * still exist. NULL is allowed. */

@@ -390,6 +390,8 @@ static const struct stdio_operation *const tables[] = {
     stdio_exec_operations,
 };
 
+static const char *const client_operations[] = { STDIO_OPS_OF_CLIENTS };
+
 static gboolean hello(const struct stdio_call *call, json_t *payload,
                       GError **error)
 {
@@ -410,6 +412,8 @@ static gboolean hello(const struct stdio_call *call, json_t *payload,
         for (const struct stdio_operation *op = tables[i]; op->type; op++)
             json_array_append_new(names, json_string(op->type));
     }
+    for (size_t i = 0; i < G_N_ELEMENTS(client_operations); i++)
+        json_array_append_new(names, json_string(client_operations[i]));
     stdio_call_answer(call,
                       json_pack("{s:i, s:s, s:o}", "protocol_version",
                                 STDIO_API_PROTOCOL_VERSION, "agent_version",
@@ -428,6 +432,8 @@ static void set_unknown(const char *type, GError **error)
                                    text->str[text->len - 1] == 'e' ? "" : ",",
                                    op->type);
     }
+    for (size_t i = 0; i < G_N_ELEMENTS(client_operations); i++)
+        g_string_append_printf(text, ", %s", client_operations[i]);
     g_set_error_literal(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
                         text->str);
 }

@@ -15,6 +15,9 @@
 
 #define STDIO_API_PROTOCOL_VERSION 1
 
+/* The operations of hello that the client's own code carries out. */
+#define STDIO_OPS_OF_CLIENTS "events.subscribe", "sandbox.info"
+
 /* stdio_ops_done is the answer; all borrowed. If error is set, payload is NULL
  * and data, if not NULL, has details.
  *

@@ -86,7 +86,9 @@ struct launch *launch_new(const struct session_config *config, GError **error)
         launch->fs_sockets[i] = runtime_dir_path(launch->dir, fs);
         launch->control_sockets[i] = runtime_dir_path(launch->dir, control);
     }
-    launch->console = runtime_dir_path(launch->dir, "console.log");
+    launch->console = config->console
+                          ? g_strdup(config->console)
+                          : runtime_dir_path(launch->dir, "console.log");
     return launch;
 }
 

@@ -50,6 +50,7 @@ void session_config_free(struct session_config *config)
     g_free(config->initrd);
     g_free(config->disk);
     g_free(config->image);
+    g_free(config->console);
     g_free(config->kernel_append);
     g_free(config->agent_command);
     g_free(config->limits);

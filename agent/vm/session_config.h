@@ -33,6 +33,8 @@ struct session_config {
     enum accel accel;
     char *kernel, *initrd, *disk; /* absolute; NULL: the image's */
     char *image;
+    char *console; /* absolute; where the console's output is kept. NULL: as
+                      long as the machine runs */
     char *kernel_append; /* appended to the kernel's command line; or NULL */
 
     gboolean force_share; /* skip the checks of share_check.h */

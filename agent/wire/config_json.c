@@ -10,6 +10,7 @@
 #include "agent/vm/session_config_check.h"
 #include "agent/wire/payload.h"
 #include "common/errors.h"
+#include "common/json_bytes.h"
 #include "common/message.h"
 
 enum { CPUS_MAX = 255, BOOT_TIMEOUT_MAX_S = 3600 };
@@ -252,4 +253,64 @@ struct session_config *config_from_json(json_t *payload, GError **error)
         return config;
     session_config_free(config);
     return NULL;
+}
+
+/* ---- the inverse --------------------------------------------------------- */
+
+static void set_path(json_t *object, const char *key, const char *path)
+{
+    if (path)
+        json_object_set_new(object, key, json_bytes_path(path));
+}
+
+static json_t *vm_to_json(const struct session_config *config)
+{
+    json_t *vm = json_pack("{s:i, s:s, s:s, s:i}", "memory_mb",
+                           (int)config->memory_mb, "accel",
+                           accel_name(config->accel), "image", config->image,
+                           "boot_timeout_seconds", (int)config->boot_timeout_s);
+
+    if (config->cpus > 0)
+        json_object_set_new(vm, "cpus", json_integer(config->cpus));
+    set_path(vm, "kernel", config->kernel);
+    set_path(vm, "initrd", config->initrd);
+    set_path(vm, "disk", config->disk);
+    return vm;
+}
+
+static json_t *folders_to_json(const struct session_config *config)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        const struct session_directory *directory = config->directories[i];
+        json_t *entry = json_pack(
+            "{s:s*, s:s}", "label", directory->label, "access",
+            directory->read_only ? "read_only" : "read_write");
+
+        set_path(entry, "path", directory->path);
+        set_path(entry, "undo_dir", directory->undo_dir);
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+json_t *config_to_json(const struct session_config *config)
+{
+    json_t *payload = json_pack(
+        "{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:s*}", "vm_mode",
+        config->persistent ? "persistent" : "ephemeral", "backend",
+        backend_kind_name(config->backend), "external_modification_policy",
+        config->outside_policy == IC_OUTSIDE_WARN ? "warn" : "barrier",
+        "allow_suid", config->allow_suid, "allow_devices",
+        config->allow_devices, "host_ids", config->host_ids, "force_share",
+        config->force_share, "vm", vm_to_json(config), "network_policy",
+        network_policy_to_json(&config->network), "working_directories",
+        folders_to_json(config), "agent_command", config->agent_command);
+
+    if (config->limits)
+        json_object_set_new(payload, "undo", limits_to_json(config->limits));
+    if (config->rules)
+        json_object_set_new(payload, "safeguard", rules_to_json(config->rules));
+    return payload;
 }

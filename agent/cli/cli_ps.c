@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_ps - "stepback ps" and "stepback inspect": list and describe sandboxes.
+ */
+#include <glib.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_sandbox.h"
+#include "common/json_bytes.h"
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static void copy_members(json_t *to, json_t *from, const char *const *members)
+{
+    for (; *members; members++) {
+        json_t *value = json_object_get(from, *members);
+
+        if (value && !json_is_null(value))
+            json_object_set(to, *members, value);
+    }
+}
+
+/* Return what is known of a sandbox without its supervisor: a new object. */
+static json_t *record_to_json(const struct sandbox_record *record)
+{
+    static const char *const config[] = { "created", "idle_timeout_seconds",
+                                          NULL };
+    static const char *const run[] = { "started", NULL };
+    static const char *const process[] = { "pid", "api_socket", "mcp_socket",
+                                           NULL };
+    static const char *const end[] = { "ended", "reason", "message", NULL };
+    g_autoptr(GPtrArray) folders = sandbox_record_folders(record);
+    json_t *list = json_array();
+    json_t *object = json_pack("{s:s, s:s, s:s*}", "name", record->name,
+                               "status", sandbox_status_name(record->status),
+                               "problem", record->problem);
+
+    for (guint i = 0; i < folders->len; i++)
+        json_array_append_new(list, json_bytes_path(folders->pdata[i]));
+    json_object_set_new(object, "folders", list);
+    copy_members(object, record->config, config);
+    copy_members(object, record->run, run);
+    if (sandbox_record_is_live(record))
+        copy_members(object, record->run, process);
+    else
+        copy_members(object, record->end, end);
+    return object;
+}
+
+/* ---- ps ------------------------------------------------------------------ */
+
+/* Return "3 minutes", "2 hours": a new string; "-" for NULL. */
+static char *time_since(const char *time)
+{
+    static const struct {
+        gint64 seconds;
+        const char *unit;
+    } units[] = { { 2 * 86400, "days" },
+                  { 2 * 3600, "hours" },
+                  { 120, "minutes" } };
+    static const gint64 lengths[] = { 86400, 3600, 60 };
+    g_autoptr(GDateTime) then = time ? g_date_time_new_from_iso8601(time, NULL)
+                                     : NULL;
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    gint64 seconds;
+
+    if (!then)
+        return g_strdup("-");
+    seconds = MAX(g_date_time_difference(now, then) / G_USEC_PER_SEC, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+        if (seconds >= units[i].seconds)
+            return g_strdup_printf("%" G_GINT64_FORMAT " %s",
+                                   seconds / lengths[i], units[i].unit);
+    }
+    return g_strdup_printf("%" G_GINT64_FORMAT " s", seconds);
+}
+
+static void print_row(const struct sandbox_record *record, int width)
+{
+    bool live = sandbox_record_is_live(record);
+    const char *time = json_string_value(
+        live ? json_object_get(record->run, "started")
+             : json_object_get(record->end, "ended"));
+    g_autofree char *since = time_since(time);
+    g_autoptr(GPtrArray) folders = sandbox_record_folders(record);
+    g_autoptr(GString) shown = g_string_new(NULL);
+
+    for (guint i = 0; i < folders->len; i++) {
+        g_autofree char *printable = cli_options_printable(folders->pdata[i]);
+
+        g_string_append_printf(shown, "%s%s", i ? " " : "", printable);
+    }
+    printf("%-*s  %-8s  %-10s  %s\n", width, record->name,
+           sandbox_status_name(record->status), since,
+           record->problem ? record->problem : shown->str);
+}
+
+static void print_table(const GPtrArray *records)
+{
+    size_t width = strlen("NAME");
+
+    for (guint i = 0; i < records->len; i++) {
+        const struct sandbox_record *record = records->pdata[i];
+
+        width = MAX(width, strlen(record->name));
+    }
+    printf("%-*s  %-8s  %-10s  %s\n", (int)width, "NAME", "STATUS", "SINCE",
+           "FOLDERS");
+    for (guint i = 0; i < records->len; i++)
+        print_row(records->pdata[i], (int)width);
+}
+
+static void print_json(const GPtrArray *records)
+{
+    json_t *list = json_array();
+
+    for (guint i = 0; i < records->len; i++)
+        json_array_append_new(list, record_to_json(records->pdata[i]));
+    cli_place_print_json(list);
+    json_decref(list);
+}
+
+int cli_ps(int argc, char **argv)
+{
+    gboolean all = FALSE, json = FALSE, quiet = FALSE;
+    const GOptionEntry entries[] = {
+        { "all", 'a', 0, G_OPTION_ARG_NONE, &all,
+          "list sandboxes that do not run, too", NULL },
+        { "quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print only names",
+          NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
+        { NULL },
+    };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) records = NULL;
+
+    if (!cli_options_parse("- list sandboxes", entries, false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 1)
+        return cli_options_wrong("ps: '%s' is one argument too many", argv[1]);
+    records = sandbox_record_load_all(&error);
+    if (!records)
+        return cli_options_failed("%s", error->message);
+    for (guint i = records->len; !all && i > 0; i--) {
+        if (!sandbox_record_is_live(records->pdata[i - 1]))
+            g_ptr_array_remove_index(records, i - 1);
+    }
+    if (json)
+        print_json(records);
+    else if (!quiet)
+        print_table(records);
+    for (guint i = 0; !json && quiet && i < records->len; i++)
+        printf("%s\n", ((struct sandbox_record *)records->pdata[i])->name);
+    return CLI_OK;
+}
+
+/* ---- inspect ------------------------------------------------------------- */
+
+int cli_inspect(int argc, char **argv)
+{
+    const GOptionEntry entries[] = { { NULL } };
+    g_autoptr(sandbox_record) record = NULL;
+    g_autoptr(GError) error = NULL;
+    json_t *object, *live;
+
+    if (!cli_options_parse("[NAME] - print all facts of a sandbox as JSON",
+                           entries, false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 2)
+        return cli_options_wrong("inspect: '%s' is one argument too many",
+                                 argv[2]);
+    record = cli_sandbox_find(argc > 1 ? argv[1] : NULL, CLI_SANDBOX_ANY);
+    if (!record)
+        return CLI_FAILED;
+    object = record_to_json(record);
+    json_object_set(object, "config",
+                    json_object_get(record->config, "session"));
+    if (sandbox_record_is_live(record)) {
+        live = cli_sandbox_ask(record, "sandbox.info", NULL, &error);
+        json_object_set_new(object, "live",
+                            live ? live
+                                 : json_pack("{s:s}", "error", error->message));
+    }
+    cli_place_print_json(object);
+    json_decref(object);
+    return CLI_OK;
+}

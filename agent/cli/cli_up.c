@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_up - "stepback up": start a sandbox in the background.
+ *
+ * Without options, "up" also starts a sandbox again that has ended, and leaves
+ * one that runs alone: by its name, or the one of the current directory.
+ */
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_machine.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_sandbox.h"
+#include "agent/cli/cli_start.h"
+#include "agent/sandbox/sandbox_name.h"
+#include "common/errors.h"
+
+enum { IDLE_MAX_S = 30 * 24 * 3600 };
+
+struct up {
+    struct cli_machine machine;
+    char **dirs;
+    gint64 idle_timeout;
+    bool has_options;
+    const char *name; /* or NULL */
+};
+
+static bool is_chatty(void)
+{
+    return isatty(STDERR_FILENO);
+}
+
+/* record is taken; NULL: error. */
+static int report(struct sandbox_record *record, const GError *error,
+                  gint64 began)
+{
+    if (!record)
+        return cli_options_failed("%s", error->message);
+    if (is_chatty() && began > 0)
+        fprintf(stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+                (double)(g_get_monotonic_time() - began) / G_USEC_PER_SEC);
+    else if (began == 0)
+        fprintf(stderr, CLI_PROGRAM ": sandbox %s: already running\n",
+                record->name);
+    printf("%s\n", record->name);
+    sandbox_record_free(record);
+    return CLI_OK;
+}
+
+static gint64 begin(void)
+{
+    if (is_chatty())
+        fprintf(stderr, CLI_PROGRAM ": starting the VM...\n");
+    return g_get_monotonic_time();
+}
+
+static int start_new(const struct up *up)
+{
+    g_autoptr(GError) error = NULL;
+    struct session_config *config = cli_machine_config(&up->machine, &error);
+    struct sandbox_record *record;
+    gint64 began;
+
+    if (!config)
+        return cli_options_failed("%s", error->message);
+    began = begin();
+    record = cli_start_new(up->name, config, up->idle_timeout, &error);
+    session_config_free(config);
+    return report(record, error, began);
+}
+
+/* Start an existing sandbox (taken), if it does not run. */
+static int start_again(struct sandbox_record *record, const struct up *up)
+{
+    g_autoptr(GError) error = NULL;
+    gint64 began;
+
+    if (up->has_options) {
+        cli_options_failed("sandbox %s: already exists, and options apply to a "
+                           "new one; leave them out, or remove it with "
+                           "'stepback rm %s'",
+                           record->name, record->name);
+        sandbox_record_free(record);
+        return CLI_FAILED;
+    }
+    if (record->problem) {
+        cli_options_failed("sandbox %s: %s; remove it with 'stepback rm %s'",
+                           record->name, record->problem, record->name);
+        sandbox_record_free(record);
+        return CLI_FAILED;
+    }
+    if (sandbox_record_is_live(record))
+        return report(record, NULL, 0);
+    began = begin();
+    record = cli_start_again(record, &error);
+    return report(record, error, began);
+}
+
+/* Without name and options: the sandbox that runs over the current directory,
+ * or has ended there, or a new one. */
+static int start_here(const struct up *up)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) live = cli_sandbox_of_folder(".", true, false, &error);
+    g_autoptr(GPtrArray)
+        ended = live ? cli_sandbox_of_folder(".", false, true, &error) : NULL;
+    const GPtrArray *found;
+    g_autofree char *names = NULL;
+
+    if (!ended)
+        return cli_options_failed("%s", error->message);
+    found = live->len > 0 ? live : ended;
+    if (found->len == 0)
+        return start_new(up);
+    if (found->len == 1)
+        return start_again(g_ptr_array_steal_index((GPtrArray *)found, 0), up);
+    names = cli_sandbox_names(found);
+    return cli_options_failed("several sandboxes have this folder; name one of "
+                              "%s, or a new one",
+                              names);
+}
+
+static int start(const struct up *up)
+{
+    g_autoptr(GError) error = NULL;
+    struct sandbox_record *record;
+
+    if (!up->name)
+        return up->has_options ? start_new(up) : start_here(up);
+    record = sandbox_record_load(up->name, &error);
+    if (record)
+        return start_again(record, up);
+    if (error->code != ERROR_NOT_FOUND)
+        return cli_options_failed("%s", error->message);
+    return start_new(up);
+}
+
+/* The first folder is the machine's own, the others are more. */
+static bool take_folders(struct up *up)
+{
+    for (char **dir = up->dirs; dir && *dir; dir++) {
+        if (**dir)
+            continue;
+        cli_options_wrong("up: --directory: the name is empty; give a path");
+        return false;
+    }
+    if (!up->dirs)
+        return true;
+    up->machine.place.dir = up->dirs[0];
+    up->machine.more_dirs = g_strdupv(up->dirs + 1);
+    g_free(g_steal_pointer(&up->dirs));
+    return true;
+}
+
+static bool check(struct up *up)
+{
+    if (up->name && !sandbox_name_is_valid(up->name))
+        cli_options_wrong("up: a sandbox's name must begin with a-z or 0-9 and "
+                          "have at most %d characters of a-z, 0-9, '.', '_' "
+                          "and '-', not '%s'",
+                          SANDBOX_NAME_MAX, up->name);
+    else if (up->idle_timeout < 0 || up->idle_timeout > IDLE_MAX_S)
+        cli_options_wrong("up: --idle-timeout must be a number of seconds, at "
+                          "most %d",
+                          IDLE_MAX_S);
+    else
+        return take_folders(up) && cli_machine_check(&up->machine, "up");
+    return false;
+}
+
+static int parse_and_start(int argc, char **argv, struct up *up)
+{
+    const GOptionEntry entries[] = {
+        { "directory", 'C', 0, G_OPTION_ARG_FILENAME_ARRAY, &up->dirs,
+          "a working folder (default: the current one); repeat it for more",
+          "DIR" },
+        CLI_MACHINE_OPTIONS_BUT_FOLDER(&up->machine),
+        { "idle-timeout", 0, 0, G_OPTION_ARG_INT64, &up->idle_timeout,
+          "end when no client and no command was there for S seconds", "S" },
+        { NULL },
+    };
+
+    for (int i = 1; i < argc; i++)
+        up->has_options |= argv[i][0] == '-' && argv[i][1] != '\0' &&
+                           strcmp(argv[i], "--") != 0;
+    if (!cli_options_parse("[NAME] - start a sandbox in the background, and "
+                           "print its name",
+                           entries, false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 2)
+        return cli_options_wrong("up: '%s' is one argument too many", argv[2]);
+    up->name = argc > 1 ? argv[1] : NULL;
+    return check(up) ? start(up) : CLI_USAGE;
+}
+
+int cli_up(int argc, char **argv)
+{
+    struct up up = { 0 };
+    int status = parse_and_start(argc, argv, &up);
+
+    cli_machine_clear(&up.machine);
+    g_strfreev(up.dirs);
+    return status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sandbox_spawn - see sandbox_spawn.h.
+ *
+ * The supervisor is forked twice: its parent is then init, and this process,
+ * which may live long, has nothing to reap.
+ */
+#include "agent/sandbox/sandbox_spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/base/install_paths.h"
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/message.h"
+
+/* Of the supervisor. */
+enum { READY_FD = 3, LOCK_FD = 4, FIRST_OTHER_FD = 5 };
+#define READY_OPTION "--ready-fd=3"
+#define LOCK_OPTION  "--lock-fd=4"
+
+enum { ANSWER_MAX = 1 << 20 };
+
+/* Move two fds to fixed numbers, and close all others but 0, 1 and 2. */
+static bool place_fds(int ready, int lock)
+{
+    int null = open("/dev/null", O_RDWR);
+    /* Beyond all targets, so that no dup2() closes a source. */
+    int high_ready = fcntl(ready, F_DUPFD, FIRST_OTHER_FD);
+    int high_lock = fcntl(lock, F_DUPFD, FIRST_OTHER_FD);
+
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (dup2(null, fd) < 0)
+            return false;
+    }
+    return high_ready >= 0 && high_lock >= 0 &&
+           dup2(high_ready, READY_FD) >= 0 && dup2(high_lock, LOCK_FD) >= 0 &&
+           close_range(FIRST_OTHER_FD, ~0u, 0) == 0;
+}
+
+/* In the child. Makes only system calls. */
+static _Noreturn void become_supervisor(char *const *argv, char *const *env,
+                                        int ready, int lock)
+{
+    pid_t pid;
+
+    setsid();
+    pid = fork();
+    if (pid != 0)
+        _exit(pid < 0);
+    if (chdir("/") == 0 && place_fds(ready, lock))
+        execve(argv[0], argv, env);
+    _exit(127);
+}
+
+int sandbox_spawn(const char *name, int lock_fd, GError **error)
+{
+    g_autofree char *program = install_paths_self();
+    char *argv[] = { program,
+                     (char *)"supervise",
+                     (char *)READY_OPTION,
+                     (char *)LOCK_OPTION,
+                     (char *)name,
+                     NULL };
+    g_auto(GStrv) env = g_get_environ();
+    int ends[2], status = -1;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        fd_close(&lock_fd);
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "cannot make a pipe: %s", g_strerror(errno));
+        return -1;
+    }
+    pid = fork();
+    if (pid == 0)
+        become_supervisor(argv, env, ends[1], lock_fd);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    fd_close(&ends[1]);
+    fd_close(&lock_fd);
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return ends[0];
+    fd_close(&ends[0]);
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "cannot fork: %s", g_strerror(errno));
+    return -1;
+}
+
+/* Read all that the supervisor writes: its only line. */
+static char *read_answer(int fd)
+{
+    GString *text = g_string_new(NULL);
+    char chunk[4096];
+    ssize_t n;
+
+    while (text->len < ANSWER_MAX) {
+        n = read(fd, chunk, sizeof(chunk));
+        if (n > 0)
+            g_string_append_len(text, chunk, n);
+        else if (n == 0 || errno != EINTR)
+            break;
+    }
+    return g_string_free(text, FALSE);
+}
+
+json_t *sandbox_spawn_wait(int ready_fd, GError **error)
+{
+    g_autofree char *text = read_answer(ready_fd);
+    json_t *message = json_loads(text, 0, NULL), *session = NULL;
+
+    fd_close(&ready_fd);
+    if (!json_is_object(message))
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                            "the supervisor was killed, or could not be "
+                            "started; its log is in 'stepback logs'");
+    else if (!message_is_error(message, error))
+        session = json_incref(json_object_get(message, "payload"));
+    json_decref(message);
+    return session;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sandbox_spawn - start the supervisor of a sandbox in the background.
+ */
+#ifndef AGENT_SANDBOX_SANDBOX_SPAWN_H
+#define AGENT_SANDBOX_SANDBOX_SPAWN_H
+
+#include <glib.h>
+#include <jansson.h>
+
+/* Start "stepback supervise NAME" in a session of its own, with "/" as working
+ * directory and no other fds, and hand it the lock (taken). Return a pipe for
+ * sandbox_spawn_wait(): a new fd. The start is abandoned when the fd is closed
+ * before. On failure return -1 with ERROR_VM_LAUNCH_FAILED. */
+int sandbox_spawn(const char *name, int lock_fd, GError **error);
+
+/* Wait until the sandbox runs. Takes the fd. Return the session as in
+ * session.status: a new object. On failure return NULL and the supervisor's
+ * error. */
+json_t *sandbox_spawn_wait(int ready_fd, GError **error);
+
+#endif
