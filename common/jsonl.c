@@ -39,6 +39,7 @@ struct jsonl_channel {
     struct json_member id; /* of the discarded line */
     bool stalled;   /* complete lines wait in input: the queue is too full */
     bool ended;     /* no more reading; "ended" was called */
+    bool held;      /* the program does not want to read */
     bool finishing; /* no further output will be queued */
     bool closed;    /* no more reading; "closed" was called */
     bool broken;    /* no more writing either */
@@ -266,7 +267,7 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
             break;
         g_string_append_len(channel->input, chunk, n);
         take_lines(channel);
-        if (channel->queued_bytes > channel->max_queue)
+        if (channel->queued_bytes > channel->max_queue || channel->held)
             break;
     }
     if (!channel->dead)
@@ -375,7 +376,8 @@ static GSource *watch(struct jsonl_channel *channel, int fd,
 static void update_sources(struct jsonl_channel *channel)
 {
     bool room = !channel->closed && channel->queued_bytes <= channel->max_queue;
-    bool want_in = room && !channel->stalled && !channel->ended;
+    bool want_in = room && !channel->stalled && !channel->ended &&
+                   !channel->held;
     bool want_out = !channel->broken &&
                     (!g_queue_is_empty(&channel->lines) || channel->finishing);
     bool want_gone = channel->ended && !channel->closed;
@@ -453,6 +455,12 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
     }
     update_sources(channel);
     return true;
+}
+
+void jsonl_channel_hold(struct jsonl_channel *channel, bool hold)
+{
+    channel->held = hold;
+    update_sources(channel);
 }
 
 size_t jsonl_channel_queued(const struct jsonl_channel *channel)

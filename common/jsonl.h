@@ -85,6 +85,10 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
  * the peer or buffered in the kernel. */
 size_t jsonl_channel_queued(const struct jsonl_channel *channel);
 
+/* Stop reading from the peer, or go on. Lines that were received before are
+ * still delivered. */
+void jsonl_channel_hold(struct jsonl_channel *channel, bool hold);
+
 /* Declare that no more messages will be sent to a peer that has ended: "closed"
  * is called from the main loop when the queue is empty. */
 void jsonl_channel_finish(struct jsonl_channel *channel);

@@ -27,6 +27,11 @@ static const struct {
 } commands[] = {
     { "run", cli_run, "run a command in a virtual machine over a folder" },
     { "up", cli_up, "start a sandbox in the background" },
+    { "exec", cli_exec, "run a command in a running sandbox" },
+    { "shell", cli_shell, "a login shell in a running sandbox" },
+    { "attach", cli_attach, "attach to an execution" },
+    { "jobs", cli_jobs, "list the executions of a sandbox" },
+    { "job", cli_job, "print the output of an execution, wait for it, end it" },
     { "ps", cli_ps, "list sandboxes" },
     { "inspect", cli_inspect, "print all facts of a sandbox as JSON" },
     { "stats", cli_stats, "print what sandboxes use of this host" },

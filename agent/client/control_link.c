@@ -222,6 +222,12 @@ static gboolean fail_unlinked(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+void control_link_hold(struct control_link *link, gboolean hold)
+{
+    if (!link->closed)
+        jsonl_channel_hold(link->channel, hold);
+}
+
 void control_link_request(struct control_link *link, const char *type,
                           json_t *payload, control_link_done done, void *opaque)
 {

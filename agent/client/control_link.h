@@ -53,6 +53,9 @@ void control_link_free(struct control_link *link);
  * The closed callback is not called. NULL is allowed. */
 void control_link_close(struct control_link *link);
 
+/* Stop reading events and answers, or go on, as jsonl_channel_hold(). */
+void control_link_hold(struct control_link *link, gboolean hold);
+
 /* Send a request. payload (taken) may be NULL for {}. done may be NULL. A NULL
  * link counts as closed. */
 void control_link_request(struct control_link *link, const char *type,

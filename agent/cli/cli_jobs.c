@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_jobs - "stepback jobs", "stepback job" and "stepback attach": the
+ * executions of a sandbox.
+ */
+#include <glib.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/signals.h"
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_sandbox.h"
+#include "agent/cli/exec_client.h"
+#include "agent/cli/exec_keys.h"
+#include "agent/client/api_link.h"
+#include "common/errors.h"
+#include "common/json_bytes.h"
+
+enum { POLL_MS = 200, WAIT_MAX_MS = G_MAXINT };
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static const char *text_of(json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "-";
+}
+
+static void print_job(json_t *job)
+{
+    g_autofree char *bytes = json_bytes_get_path(
+        json_object_get(job, "command"));
+    g_autofree char *command = cli_options_printable(bytes ? bytes : "");
+    g_autofree char *label = cli_options_printable(text_of(job, "label"));
+    json_t *code = json_object_get(job, "exit_code");
+    g_autofree char *state = code ? g_strdup_printf(
+                                        "ended (%d)",
+                                        (int)json_integer_value(code))
+                                  : g_strdup(text_of(job, "state"));
+
+    printf("%-5" JSON_INTEGER_FORMAT " %-12s %-20s %-12s %s\n",
+           json_integer_value(json_object_get(job, "exec_id")), state,
+           text_of(job, "started"), label, command);
+}
+
+int cli_jobs(int argc, char **argv)
+{
+    gboolean as_json = FALSE;
+    const GOptionEntry entries[] = {
+        { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print JSON", NULL },
+        { NULL },
+    };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(sandbox_record) record = NULL;
+    json_t *answer, *list, *job;
+    size_t i;
+
+    if (!cli_options_parse("[NAME] - list the executions of a sandbox", entries,
+                           false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 2)
+        return cli_options_wrong("jobs: '%s' is one argument too many",
+                                 argv[2]);
+    record = cli_sandbox_find(argv[1], CLI_SANDBOX_RUNNING);
+    if (!record)
+        return CLI_FAILED;
+    answer = cli_sandbox_ask(record, "exec.list", NULL, &error);
+    if (!answer)
+        return cli_options_failed("%s", error->message);
+    list = json_object_get(answer, "executions");
+    if (as_json) {
+        json_dumpf(list, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else {
+        printf("%-5s %-12s %-20s %-12s %s\n", "ID", "STATE", "STARTED", "LABEL",
+               "COMMAND");
+        json_array_foreach(list, i, job)
+        {
+            print_job(job);
+        }
+    }
+    json_decref(answer);
+    return CLI_OK;
+}
+
+/* ---- arguments: [NAME] ID ------------------------------------------------ */
+
+/* Parse "[NAME] ID" from words. Return NULL after an error was printed. */
+static struct sandbox_record *find(const char *verb, char **words,
+                                   gint64 *ret_id)
+{
+    unsigned count = g_strv_length(words);
+    const char *number = count > 0 ? words[count - 1] : "";
+    guint64 id;
+
+    if (count < 1 || count > 2 ||
+        !g_ascii_string_to_unsigned(number, 10, 1, G_MAXINT64, &id, NULL)) {
+        cli_options_wrong("%s: give the id of an execution: " CLI_PROGRAM
+                          " %s [NAME] ID; \"" CLI_PROGRAM " jobs\" lists them",
+                          verb, verb);
+        return NULL;
+    }
+    *ret_id = (gint64)id;
+    return cli_sandbox_find(count == 2 ? words[0] : NULL, CLI_SANDBOX_RUNNING);
+}
+
+/* ---- attach -------------------------------------------------------------- */
+
+int cli_attach(int argc, char **argv)
+{
+    g_autofree char *keys = NULL, *sequence = NULL;
+    gboolean replace = FALSE, no_stdin = FALSE;
+    const GOptionEntry entries[] = {
+        { "detach-keys", 0, 0, G_OPTION_ARG_STRING, &keys,
+          "keys that detach from a terminal (default: ctrl-p,ctrl-q)", "KEYS" },
+        { "replace", 0, 0, G_OPTION_ARG_NONE, &replace,
+          "in place of another client that is attached", NULL },
+        { "no-stdin", 0, 0, G_OPTION_ARG_NONE, &no_stdin,
+          "do not pass on standard input", NULL },
+        { NULL },
+    };
+    g_autoptr(sandbox_record) record = NULL;
+    struct exec_client_options options = { .report = true };
+    gint64 id;
+
+    if (!cli_options_parse("[NAME] ID - attach to an execution", entries, false,
+                           &argc, &argv))
+        return CLI_USAGE;
+    sequence = exec_keys_parse(keys ? keys : "ctrl-p,ctrl-q");
+    if (!sequence && keys && *keys)
+        return cli_options_wrong("--detach-keys: '%s' is no key sequence",
+                                 keys);
+    record = find("attach", argv + 1, &id);
+    if (!record)
+        return CLI_USAGE;
+    options.input = !no_stdin;
+    options.terminal = options.input && isatty(STDIN_FILENO);
+    options.keys = options.terminal ? sequence : NULL;
+    return exec_client_run(
+        record, "exec.attach",
+        json_pack("{s:I, s:b}", "exec_id", (json_int_t)id, "replace", replace),
+        &options);
+}
+
+/* ---- job ----------------------------------------------------------------- */
+
+static int failed(GError *error)
+{
+    int code = cli_options_failed("%s", error->message);
+
+    g_error_free(error);
+    return code;
+}
+
+static void print_chunks(json_t *output)
+{
+    json_t *chunk;
+    size_t i;
+
+    json_array_foreach(output, i, chunk)
+    {
+        size_t len = 0;
+        g_autofree char *data = json_bytes_get(chunk, "data", &len);
+        bool is_stderr = strcmp(text_of(chunk, "stream"), "stderr") == 0;
+
+        if (data)
+            fwrite(data, 1, len, is_stderr ? stderr : stdout);
+    }
+    fflush(stdout);
+}
+
+/* Print kept output; follow: until the end. */
+static int print_logs(struct sandbox_record *record, gint64 id, bool follow)
+{
+    gint64 since = 0;
+    bool ended = false;
+
+    while (!ended) {
+        GError *error = NULL;
+        json_t *answer = cli_sandbox_ask(record, "exec.output",
+                                         json_pack("{s:I, s:I}", "exec_id",
+                                                   (json_int_t)id, "since",
+                                                   (json_int_t)since),
+                                         &error);
+        json_t *output = json_object_get(answer, "output");
+        gint64 gone = json_integer_value(json_object_get(answer, "gone_bytes"));
+        size_t count = json_array_size(output);
+
+        if (!answer)
+            return failed(error);
+        if (gone > 0)
+            fprintf(stderr,
+                    CLI_PROGRAM ": %" G_GINT64_FORMAT
+                                " bytes of older output are gone\n",
+                    gone);
+        print_chunks(output);
+        since = json_integer_value(json_object_get(answer, "next"));
+        ended = json_is_true(json_object_get(answer, "ended"));
+        json_decref(answer);
+        if (count == 0 && !ended && !follow)
+            break;
+        if (count == 0 && !ended)
+            g_usleep(POLL_MS * 1000);
+    }
+    return CLI_OK;
+}
+
+/* Exit as the execution did. */
+static int wait_for(struct sandbox_record *record, gint64 id)
+{
+    GError *error = NULL;
+    json_t *answer = api_link_ask_once(
+        sandbox_record_socket(record, "api_socket"), "exec.wait",
+        json_pack("{s:I}", "exec_id", (json_int_t)id), WAIT_MAX_MS, &error);
+    int code;
+
+    if (!answer)
+        return failed(error);
+    code = (int)json_integer_value(json_object_get(answer, "exit_code"));
+    json_decref(answer);
+    return code < 0 ? CLI_RUN_FAILED : code;
+}
+
+static int send_kill(struct sandbox_record *record, gint64 id,
+                     const char *signal_name)
+{
+    json_t *payload = json_pack("{s:I, s:s*}", "exec_id", (json_int_t)id,
+                                "signal", signal_name);
+    GError *error = NULL;
+    json_t *answer = cli_sandbox_ask(
+        record, signal_name ? "exec.signal" : "exec.cancel", payload, &error);
+
+    if (!answer)
+        return failed(error);
+    json_decref(answer);
+    return CLI_OK;
+}
+
+int cli_job(int argc, char **argv)
+{
+    g_autofree char *signal_name = NULL;
+    gboolean follow = FALSE;
+    const GOptionEntry entries[] = {
+        { "follow", 'f', 0, G_OPTION_ARG_NONE, &follow,
+          "logs: go on until the execution ends", NULL },
+        { "signal", 's', 0, G_OPTION_ARG_STRING, &signal_name,
+          "kill: send this signal (default: TERM, then KILL, to all of its "
+          "processes)",
+          "SIGNAL" },
+        { NULL },
+    };
+    g_autoptr(sandbox_record) record = NULL;
+    const char *verb;
+    gint64 id;
+
+    if (!cli_options_parse("logs|wait|kill [NAME] ID - the output, the end, or "
+                           "a signal of an execution",
+                           entries, false, &argc, &argv))
+        return CLI_USAGE;
+    verb = argc > 1 ? argv[1] : "";
+    if (strcmp(verb, "logs") != 0 && strcmp(verb, "wait") != 0 &&
+        strcmp(verb, "kill") != 0)
+        return cli_options_wrong("job: give what to do: " CLI_PROGRAM
+                                 " job logs|wait|kill [NAME] ID");
+    if (signal_name && signals_number(signal_name) == 0)
+        return cli_options_wrong("--signal: '%s' is no signal", signal_name);
+    record = find("job", argv + 2, &id);
+    if (!record)
+        return CLI_USAGE;
+    if (strcmp(verb, "logs") == 0)
+        return print_logs(record, id, follow);
+    return strcmp(verb, "wait") == 0 ? wait_for(record, id)
+                                     : send_kill(record, id, signal_name);
+}

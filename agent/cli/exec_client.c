@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_client - see exec_client.h.
+ */
+#include "agent/cli/exec_client.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_summary.h"
+#include "agent/cli/exec_keys.h"
+#include "agent/cli/exec_output.h"
+#include "agent/cli/term_guard.h"
+#include "agent/client/api_link.h"
+#include "agent/client/report_json.h"
+#include "common/errors.h"
+#include "common/json_bytes.h"
+
+enum {
+    INPUT_CHUNK = 32 * 1024,
+    MAX_INPUTS = 4, /* requests that wait for their answer */
+    START_MS = 60 * 1000,
+};
+
+struct exec_client {
+    const struct exec_client_options *options; /* borrowed */
+    struct control_link *link;
+    gint64 id;     /* 0: not started */
+    json_t *early; /* events that came before the answer to exec.start */
+    GMainLoop *loop;
+    struct exec_output *output;
+    struct exec_keys *keys; /* or NULL */
+    guint input_source;
+    unsigned inputs; /* that wait for their answer */
+    bool input_ended, detached, over;
+    json_t *end;     /* the payload of event.exec_exited, or NULL */
+    char *complaint; /* an error to print once the terminal is restored */
+    int interrupts;
+    int exit_code;
+};
+
+static void quit(struct exec_client *client, int exit_code)
+{
+    client->exit_code = exit_code;
+    client->over = true;
+    g_main_loop_quit(client->loop);
+}
+
+static void request(struct exec_client *client, const char *type,
+                    json_t *payload)
+{
+    json_object_set_new(payload, "exec_id", json_integer(client->id));
+    control_link_request(client->link, type, payload, NULL, NULL);
+}
+
+/* ---- input --------------------------------------------------------------- */
+
+static void watch_input(struct exec_client *client);
+
+static void on_input_taken(json_t *payload, const GError *error, json_t *data,
+                           void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    client->inputs--;
+    if (error)
+        client->input_ended =
+            true; /* the command has ended, or does not read */
+    watch_input(client);
+}
+
+static void send_input(struct exec_client *client, const char *data, size_t len,
+                       bool eof)
+{
+    json_t *payload = json_pack("{s:I}", "exec_id", (json_int_t)client->id);
+
+    if (len > 0)
+        json_bytes_set(payload, "data", data, len);
+    if (eof)
+        json_object_set_new(payload, "eof", json_true());
+    client->inputs++;
+    client->input_ended = eof;
+    control_link_request(client->link, "exec.input", payload, on_input_taken,
+                         client);
+}
+
+static void detach(struct exec_client *client)
+{
+    client->detached = true;
+    request(client, "exec.detach", json_object());
+    quit(client, CLI_OK);
+}
+
+static gboolean on_input(int fd, GIOCondition condition, gpointer data)
+{
+    struct exec_client *client = data;
+    char chunk[INPUT_CHUNK + EXEC_KEYS_MAX];
+    ssize_t n = read(fd, chunk, INPUT_CHUNK);
+    size_t len = n > 0 ? (size_t)n : 0;
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return G_SOURCE_CONTINUE;
+    client->input_source = 0;
+    if (len > 0 && client->keys &&
+        exec_keys_filter(client->keys, chunk, &len)) {
+        detach(client);
+        return G_SOURCE_REMOVE;
+    }
+    if (len > 0 || n <= 0)
+        send_input(client, chunk, len, n <= 0);
+    watch_input(client);
+    return G_SOURCE_REMOVE;
+}
+
+static void watch_input(struct exec_client *client)
+{
+    if (client->id && client->options->input && !client->input_source &&
+        !client->input_ended && !client->over && client->inputs < MAX_INPUTS)
+        client->input_source = g_unix_fd_add(
+            STDIN_FILENO, G_IO_IN | G_IO_HUP | G_IO_ERR, on_input, client);
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static void take_output(struct exec_client *client, json_t *payload)
+{
+    bool is_stderr = g_strcmp0(
+                         json_string_value(json_object_get(payload, "stream")),
+                         "stderr") == 0;
+    size_t len = 0;
+    char *data = json_bytes_get(payload, "data", &len);
+
+    if (data)
+        exec_output_add(client->output, is_stderr, data, len);
+}
+
+static void print_step(const struct exec_client *client)
+{
+    json_t *value = json_object_get(client->end, "report");
+    struct step_report *report;
+    g_autofree char *line = NULL;
+
+    if (!value || !client->options->report)
+        return;
+    report = report_from_json(value, NULL);
+    line = cli_summary_step(report, CLI_PROGRAM " undo");
+    fprintf(stderr, CLI_PROGRAM ": %s\n", line);
+    step_report_unref(report);
+}
+
+static int exit_code_of(struct exec_client *client, json_t *payload)
+{
+    json_t *error = json_object_get(payload, "error");
+    const char *code = json_string_value(json_object_get(error, "code"));
+    const char *text = json_string_value(json_object_get(error, "message"));
+
+    if (!error)
+        return (int)json_integer_value(json_object_get(payload, "exit_code"));
+    if (g_strcmp0(code, error_code_name(ERROR_CANCELLED)) == 0)
+        return 128 + SIGINT;
+    client->complaint = g_strdup(text ? text : "the execution failed");
+    return g_strcmp0(code, error_code_name(ERROR_TIMEOUT)) == 0
+               ? CLI_TIMED_OUT
+               : CLI_RUN_FAILED;
+}
+
+static void take_event(struct exec_client *client, const char *type,
+                       json_t *payload)
+{
+    if (json_integer_value(json_object_get(payload, "exec_id")) != client->id)
+        return;
+    if (strcmp(type, "event.exec_output") == 0) {
+        take_output(client, payload);
+    } else if (strcmp(type, "event.exec_exited") == 0) {
+        client->end = json_incref(payload);
+        exec_output_finish(client->output);
+        quit(client, exit_code_of(client, payload));
+    } else if (strcmp(type, "event.exec_detached") == 0) {
+        client->complaint = g_strdup(
+            "another client has attached to the execution");
+        quit(client, CLI_RUN_FAILED);
+    }
+}
+
+static void on_event(struct control_link *link, const char *type,
+                     json_t *payload, void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    if (client->id)
+        take_event(client, type, payload);
+    else if (g_str_has_prefix(type, "event.exec_"))
+        json_array_append_new(client->early,
+                              json_pack("[s, O]", type, payload));
+}
+
+static void on_closed(struct control_link *link, void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    if (client->over)
+        return;
+    exec_output_finish(client->output);
+    client->complaint = g_strdup("the sandbox has ended");
+    quit(client, CLI_RUN_FAILED);
+}
+
+static const struct control_link_callbacks callbacks = {
+    .event = on_event,
+    .closed = on_closed,
+};
+
+/* ---- signals ------------------------------------------------------------- */
+
+static gboolean on_resize(gpointer data)
+{
+    struct exec_client *client = data;
+    unsigned rows, columns;
+
+    if (client->id && client->options->terminal &&
+        term_guard_size(STDIN_FILENO, &rows, &columns))
+        request(client, "exec.resize",
+                json_pack("{s:i, s:i}", "rows", (int)rows, "columns",
+                          (int)columns));
+    return G_SOURCE_CONTINUE;
+}
+
+static void pass_signal(struct exec_client *client, int number)
+{
+    if (client->id)
+        request(client, "exec.signal", json_pack("{s:i}", "signal", number));
+}
+
+/* The second one does not rely on the command. */
+static gboolean on_interrupt(gpointer data)
+{
+    struct exec_client *client = data;
+
+    if (++client->interrupts == 1)
+        pass_signal(client, SIGINT);
+    else if (client->interrupts == 2 && client->id)
+        request(client, "exec.cancel", json_object());
+    else
+        quit(client, 128 + SIGINT);
+    return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_terminate(gpointer data)
+{
+    pass_signal(data, SIGTERM);
+    return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_hangup(gpointer data)
+{
+    quit(data, 128 + SIGHUP); /* the supervisor hangs up the execution */
+    return G_SOURCE_CONTINUE;
+}
+
+static void on_output_full(bool full, void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    if (client->link)
+        control_link_hold(client->link, full);
+}
+
+/* The reader has ended ("| head"): a local command would get SIGPIPE. */
+static void on_output_broken(void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    pass_signal(client, SIGPIPE);
+    quit(client, 128 + SIGPIPE);
+}
+
+static const struct exec_output_callbacks output_callbacks = {
+    .full = on_output_full,
+    .broken = on_output_broken,
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void take_early(struct exec_client *client)
+{
+    json_t *event;
+    size_t i;
+
+    json_array_foreach(client->early, i, event)
+    {
+        if (!client->over)
+            take_event(client, json_string_value(json_array_get(event, 0)),
+                       json_array_get(event, 1));
+    }
+    json_array_clear(client->early);
+}
+
+/* Start or attach. Return false after an error was printed. */
+static bool begin(struct exec_client *client, const char *type, json_t *payload)
+{
+    g_autoptr(GError) error = NULL;
+    gint64 id = json_integer_value(json_object_get(payload, "exec_id"));
+    json_t *answer = api_link_ask(client->link, type, payload, START_MS,
+                                  &error);
+
+    if (!answer) {
+        cli_options_failed("%s", error->message);
+        return false;
+    }
+    client->id = id ? id
+                    : json_integer_value(json_object_get(answer, "exec_id"));
+    json_decref(answer);
+    take_early(client);
+    return true;
+}
+
+static void serve(struct exec_client *client)
+{
+    const guint sources[] = {
+        g_unix_signal_add(SIGINT, on_interrupt, client),
+        g_unix_signal_add(SIGTERM, on_terminate, client),
+        g_unix_signal_add(SIGHUP, on_hangup, client),
+        g_unix_signal_add(SIGWINCH, on_resize, client),
+    };
+
+    watch_input(client);
+    if (!client->over)
+        g_main_loop_run(client->loop);
+    for (size_t i = 0; i < G_N_ELEMENTS(sources); i++)
+        g_source_remove(sources[i]);
+    g_clear_handle_id(&client->input_source, g_source_remove);
+}
+
+static struct exec_client *client_new(const struct exec_client_options *options)
+{
+    struct exec_client *client = g_new0(struct exec_client, 1);
+
+    client->options = options;
+    client->exit_code = CLI_RUN_FAILED;
+    client->early = json_array();
+    client->loop = g_main_loop_new(NULL, FALSE);
+    client->output = exec_output_new(&output_callbacks, client);
+    client->keys = options->keys ? exec_keys_new(options->keys) : NULL;
+    return client;
+}
+
+static void client_free(struct exec_client *client)
+{
+    control_link_free(client->link);
+    json_decref(client->early);
+    json_decref(client->end);
+    g_free(client->complaint);
+    exec_output_free(client->output);
+    exec_keys_free(client->keys);
+    g_main_loop_unref(client->loop);
+    g_free(client);
+}
+
+/* What is to say once the terminal is restored. */
+static void report_end(const struct exec_client *client,
+                       const struct sandbox_record *record)
+{
+    if (client->complaint)
+        cli_options_failed("%s", client->complaint);
+    print_step(client);
+    if (client->detached)
+        fprintf(stderr,
+                CLI_PROGRAM ": detached; attach again with: " CLI_PROGRAM
+                            " attach %s %" G_GINT64_FORMAT "\n",
+                record->name, client->id);
+}
+
+int exec_client_run(const struct sandbox_record *record, const char *type,
+                    json_t *payload, const struct exec_client_options *options)
+{
+    struct exec_client *client = client_new(options);
+    struct term_guard *guard = NULL;
+    g_autoptr(GError) error = NULL;
+    int exit_code;
+
+    client->link = api_link_connect(sandbox_record_socket(record, "api_socket"),
+                                    &callbacks, client, &error);
+    if (!client->link) {
+        cli_options_failed("%s", error->message);
+        json_decref(payload);
+    } else if (begin(client, type, payload)) {
+        if (options->terminal)
+            guard = term_guard_begin(STDIN_FILENO);
+        on_resize(client);
+        serve(client);
+    }
+    exit_code = client->exit_code;
+    term_guard_end(guard, client->end != NULL);
+    report_end(client, record);
+    client_free(client);
+    return exit_code;
+}
