@@ -36,7 +36,7 @@ struct exec_client {
     GMainLoop *loop;
     struct exec_output *output;
     struct exec_keys *keys; /* or NULL */
-    guint input_source;
+    guint input_source, signals[4];
     unsigned inputs; /* that wait for their answer */
     bool input_ended, detached, over;
     json_t *end;     /* the payload of event.exec_exited, or NULL */
@@ -237,17 +237,22 @@ static void pass_signal(struct exec_client *client, int number)
         request(client, "exec.signal", json_pack("{s:i}", "signal", number));
 }
 
-/* The second one does not rely on the command. */
+/* The second one does not rely on the command, the third one on nothing. */
+static void pass_interrupt(struct exec_client *client, int count)
+{
+    if (count == 1)
+        pass_signal(client, SIGINT);
+    else if (count == 2 && client->id)
+        request(client, "exec.cancel", json_object());
+    else if (count > 2)
+        quit(client, 128 + SIGINT);
+}
+
 static gboolean on_interrupt(gpointer data)
 {
     struct exec_client *client = data;
 
-    if (++client->interrupts == 1)
-        pass_signal(client, SIGINT);
-    else if (client->interrupts == 2 && client->id)
-        request(client, "exec.cancel", json_object());
-    else
-        quit(client, 128 + SIGINT);
+    pass_interrupt(client, ++client->interrupts);
     return G_SOURCE_CONTINUE;
 }
 
@@ -322,18 +327,12 @@ static bool begin(struct exec_client *client, const char *type, json_t *payload)
 
 static void serve(struct exec_client *client)
 {
-    const guint sources[] = {
-        g_unix_signal_add(SIGINT, on_interrupt, client),
-        g_unix_signal_add(SIGTERM, on_terminate, client),
-        g_unix_signal_add(SIGHUP, on_hangup, client),
-        g_unix_signal_add(SIGWINCH, on_resize, client),
-    };
-
+    on_resize(client);
+    for (int i = 0; i < client->interrupts && i < 2; i++)
+        pass_interrupt(client, i + 1);
     watch_input(client);
     if (!client->over)
         g_main_loop_run(client->loop);
-    for (size_t i = 0; i < G_N_ELEMENTS(sources); i++)
-        g_source_remove(sources[i]);
     g_clear_handle_id(&client->input_source, g_source_remove);
 }
 
@@ -347,11 +346,17 @@ static struct exec_client *client_new(const struct exec_client_options *options)
     client->loop = g_main_loop_new(NULL, FALSE);
     client->output = exec_output_new(&output_callbacks, client);
     client->keys = options->keys ? exec_keys_new(options->keys) : NULL;
+    client->signals[0] = g_unix_signal_add(SIGINT, on_interrupt, client);
+    client->signals[1] = g_unix_signal_add(SIGTERM, on_terminate, client);
+    client->signals[2] = g_unix_signal_add(SIGHUP, on_hangup, client);
+    client->signals[3] = g_unix_signal_add(SIGWINCH, on_resize, client);
     return client;
 }
 
 static void client_free(struct exec_client *client)
 {
+    for (size_t i = 0; i < G_N_ELEMENTS(client->signals); i++)
+        g_source_remove(client->signals[i]);
     control_link_free(client->link);
     json_decref(client->early);
     json_decref(client->end);
@@ -392,7 +397,6 @@ int exec_client_run(const struct sandbox_record *record, const char *type,
     } else if (begin(client, type, payload)) {
         if (options->terminal)
             guard = term_guard_begin(STDIN_FILENO);
-        on_resize(client);
         serve(client);
     }
     exit_code = client->exit_code;

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""exec, shell, attach, jobs and job: commands and terminals in a running
+sandbox. Over a fake QEMU whose guest is the real shim."""
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from pty_client import CTRL_C, CTRL_D, CTRL_Z, Terminal  # noqa: E402
+from stdio_client import (PROGRAM, alive, contains, equal,  # noqa: E402
+                          eventually, main, test)
+
+PROMPT = "ready> "
+
+
+class Box:
+    """A running sandbox over the place's share."""
+
+    def __init__(self, place):
+        self.place = place
+        place.mounting()
+        # bash and vim are the host's: no start-up files of its user.
+        self.env = place.environment(STEPBACK_FAKE_QEMU="shim", HOME=place.root,
+                                     TERM="xterm")
+        self.text("up", "--accel=tcg")
+        self.pid = json.loads(self.text("inspect", "share"))["pid"]
+
+    def run(self, *words, cwd=None, **more):
+        return subprocess.run([PROGRAM, *words], env=self.env,
+                              cwd=cwd or self.place.share, capture_output=True,
+                              timeout=120, **more)
+
+    def text(self, *words, **more):
+        done = self.run(*words, **more)
+        equal((words, done.returncode, done.stderr), (words, 0, b""))
+        return done.stdout.decode()
+
+    def start(self, *words, **more):
+        return subprocess.Popen([PROGRAM, *words], env=self.env,
+                                cwd=self.place.share, **more)
+
+    def terminal(self, *words):
+        return Terminal([PROGRAM, *words], env=self.env, cwd=self.place.share)
+
+    def jobs(self):
+        return json.loads(self.text("jobs", "--json"))
+
+    def memory(self):
+        with open("/proc/%d/status" % self.pid) as file:
+            return int(file.read().split("VmRSS:")[1].split()[0]) << 10
+
+
+@contextlib.contextmanager
+def sandbox(place):
+    box = Box(place)
+    try:
+        yield box
+    finally:
+        box.run("kill", "share")
+
+
+@contextlib.contextmanager
+def shell(box):
+    """A shell on a terminal, whose settings are the same before and after."""
+    with box.terminal("exec", "-it", "--step=none", "-e", "PS1=" + PROMPT, "--",
+                      "bash", "--norc", "--noprofile", "-i") as terminal:
+        before = terminal.settings()
+        terminal.expect(PROMPT)
+        yield terminal
+        equal(terminal.settings(), before)
+
+
+@test
+def streams_and_codes(place):
+    """exec passes on streams, words, variables, the folder and the exit code"""
+    with sandbox(place) as box:
+        os.mkdir(place.share + "/sub")
+        done = box.run("exec", "-e", "A=b c", "--", "sh", "-c",
+                       'echo "$A$0"; basename "$PWD"; echo err >&2; '
+                       'echo 1 > f; exit 3', "x y", cwd=place.share + "/sub")
+        equal((done.returncode, done.stdout), (3, b"b cx y\nsub\n"))
+        contains(done.stderr.decode(), "err\nstepback: 1 path changed")
+        equal(os.path.exists(place.share + "/sub/f"), True)
+        box.text("undo", "-y")
+        equal(os.listdir(place.share + "/sub"), [])
+        data = os.urandom(3000000)
+        done = box.run("exec", "-iq", "share", "sha256sum", input=data)
+        equal(done.stdout.split()[0].decode(), hashlib.sha256(data).hexdigest())
+        equal(box.run("exec", "-q", "--", b"printf", b"\xff").stdout, b"\xff")
+        equal(box.run("exec", "--timeout=1", "--", "sleep", "9").returncode, 124)
+        equal(box.run("exec", "-q", "--", "sh", "-c", "kill -9 $$").returncode,
+              137)
+        with open(place.root + "/env", "w") as file:
+            file.write("# comment\nB=from file\nA=lost\n\n")
+        equal(box.text("exec", "-q", "--env-file", place.root + "/env", "-e",
+                       "A=kept", "-w", "/", "--", "sh", "-c",
+                       "echo $A, $B, $PWD"), "kept, from file, /\n")
+
+
+@test
+def bad_command_lines(place):
+    """a wrong command line says what is right, and starts nothing"""
+    with sandbox(place) as box:
+        for words, code, part in (
+                (["exec"], 2, "a command is missing"),
+                (["exec", "share"], 2, "a command is missing"),
+                (["exec", "none", "--", "x"], 125, "none: not found"),
+                (["exec", "-it", "--", "true"], 2, "leave out -t"),
+                (["exec", "-e", "=x", "--", "true"], 125, "needs a name"),
+                (["exec", "--step=two", "--", "true"], 125, "'step'"),
+                (["exec", "--detach-keys=foo", "--", "true"], 2,
+                 "no key sequence"),
+                (["shell"], 2, "not a terminal"),
+                (["attach", "x"], 2, "stepback jobs"),
+                (["attach", "7"], 125, "none with this id"),
+                (["job", "look", "1"], 2, "logs|wait|kill"),
+                (["job", "kill", "-s", "FOO", "1"], 2, "no signal")):
+            done = box.run(*words)
+            equal((words, done.returncode), (words, code))
+            contains(done.stderr.decode(), part)
+        equal(box.jobs(), [])
+        done = box.run("exec", "--", "true", cwd=place.root)
+        equal(done.returncode, 125)
+
+
+@test
+def background(place):
+    """a detached execution goes on; its output can be read, followed, waited
+    for, attached to and ended"""
+    with sandbox(place) as box:
+        id = box.text("exec", "-di", "--step=none", "--label", "echo", "--", "sh",
+                      "-c", "echo begin; while read x; do echo got $x; done; "
+                      "exit 4").strip()
+        assert eventually(lambda: box.text("job", "logs", id) == "begin\n", 10)
+        job, = box.jobs()
+        equal((job["state"], job["label"]), ("running", "echo"))
+        follower = box.start("job", "logs", "-f", id, stdout=subprocess.PIPE)
+        done = box.run("attach", id, input=b"one\n")
+        equal((done.returncode, done.stdout), (4, b"begin\ngot one\n"))
+        equal(box.run("job", "wait", "share", id).returncode, 4)
+        follower.kill()
+        follower.communicate()
+        id = box.text("exec", "-d", "--step=none", "--", "sleep", "99").strip()
+        box.text("job", "kill", id)
+        equal(box.run("job", "wait", id).returncode, 143)
+
+
+@test
+def interactive_shell(place):
+    """job control, ^C, ^D, editors and resizes work on the terminal"""
+    with sandbox(place) as box, shell(box) as terminal:
+        terminal.send("stty size\r")
+        terminal.expect("24 80")
+        terminal.resize(30, 100)
+        terminal.send("stty size\r")
+        terminal.expect("30 100")
+        terminal.send("sleep 100 | cat\r")
+        time.sleep(0.5)
+        terminal.send(CTRL_C)
+        terminal.expect(PROMPT)
+        terminal.send("echo status $?\r")
+        terminal.expect("status 130")
+        terminal.send("sleep 77\r")
+        time.sleep(0.5)
+        terminal.send(CTRL_Z)
+        terminal.expect("Stopped")
+        terminal.send("jobs; fg\r")
+        terminal.expect("sleep 77")
+        time.sleep(0.5)
+        terminal.send(CTRL_C)
+        terminal.expect(PROMPT)
+        terminal.send("printf '\\303\\244\\033]0;title\\007\\001'; echo end\r")
+        terminal.expect("\u00e4\x1b\\]0;title\x07\x01end")
+        terminal.send("vim -u NONE -n edited\r")
+        terminal.expect("edited")
+        terminal.send("ihello\x1b:w\roworld\x1b:wq\r")
+        assert eventually(lambda: os.path.exists(place.share + "/edited") and
+                          open(place.share + "/edited").read() ==
+                          "hello\nworld\n", 20)
+        terminal.expect(PROMPT)
+        terminal.send("seq 1000 | less\r")
+        terminal.expect("29\r\n:")
+        terminal.send("G")
+        terminal.expect("1000\r\n")
+        terminal.send("q")
+        terminal.expect(PROMPT)
+        terminal.send("echo start; cat > pasted\r")
+        terminal.expect("\nstart")  # bash has left the terminal to it
+        terminal.send("".join("line %d\r" % i for i in range(20000)))
+        terminal.send(CTRL_D)
+        terminal.send("wc -l pasted\r")
+        terminal.expect("20000 pasted")
+        terminal.send("exit 5\r")
+        equal(terminal.wait(), 5)
+
+
+@test
+def detach_keys(place):
+    """ctrl-p ctrl-q detaches; attach goes on with the same shell"""
+    with sandbox(place) as box:
+        with shell(box) as terminal:
+            terminal.send("X=kept; echo set\r")
+            terminal.expect("set\r\n")
+            terminal.send("\x10")
+            terminal.send("\x11")
+            equal(terminal.wait(), 0)
+            contains(terminal.output.decode(), "attach share 1")
+        with box.terminal("attach", "1") as terminal:
+            before = terminal.settings()
+            terminal.send("echo $X-$X\r")
+            terminal.expect("kept-kept")
+            terminal.send("exit\r")
+            equal(terminal.wait(), 0)
+            equal(terminal.settings(), before)
+
+
+@test
+def killed_client(place):
+    """a client that is killed leaves the terminal as it was, and hangs up its
+    execution"""
+    with sandbox(place) as box, shell(box) as terminal:
+        terminal.send("sleep 1000 & echo pid $!.\r")
+        terminal.expect("pid ")
+        before = box.jobs()
+        equal(before[0]["state"], "running")
+        terminal.process.kill()
+        terminal.process.wait()
+        assert eventually(lambda: box.jobs()[0]["state"] == "ended", 20)
+        terminal.expect("\x1b\\[\\?1049l")
+
+
+@test
+def killed_supervisor(place):
+    """if the supervisor is killed, the client says so, and the terminal is as
+    it was"""
+    with sandbox(place) as box, shell(box) as terminal:
+        os.kill(box.pid, signal.SIGKILL)
+        equal(terminal.wait(), 125)
+        contains(terminal.output.decode(), "the sandbox has ended")
+
+
+@test
+def slow_reader(place):
+    """output waits for its reader, and costs the supervisor no memory; another
+    client does not wait; a reader that ends stops the command"""
+    with sandbox(place) as box:
+        slow = box.start("exec", "-q", "--step=none", "--", "sh", "-c",
+                         "head -c 30000000 /dev/urandom | tee copy",
+                         stdout=subprocess.PIPE)
+        time.sleep(1)
+        begin = time.monotonic()
+        box.text("exec", "--step=none", "--", "true")
+        assert time.monotonic() - begin < 5
+        assert slow.poll() is None
+        data, _ = slow.communicate(timeout=60)
+        with open(place.share + "/copy", "rb") as file:
+            equal(hashlib.sha256(file.read()).hexdigest(),
+                  hashlib.sha256(data).hexdigest())
+        assert box.memory() < 64 << 20, box.memory()
+        done = subprocess.run(
+            "%s exec --step=none -- yes | head -n 1; echo ${PIPESTATUS[0]}" %
+            PROGRAM, shell=True, executable="/bin/bash", env=box.env,
+            cwd=place.share, capture_output=True, timeout=60)
+        equal(done.stdout, b"y\n141\n")
+        assert eventually(lambda: all(j["state"] == "ended"
+                                      for j in box.jobs()), 10)
+
+
+@test
+def interrupts(place):
+    """^C without a terminal reaches the command; a second one ends it"""
+    with sandbox(place) as box:
+        for ignore, code in (("", 42), ("trap '' INT;", 130)):
+            client = box.start("exec", "-q", "--step=none", "--", "sh", "-c",
+                               "trap 'exit 42' INT; %s echo go; "
+                               "while :; do sleep 0.1; done" % ignore,
+                               stdout=subprocess.PIPE)
+            equal(client.stdout.readline(), b"go\n")
+            client.send_signal(signal.SIGINT)
+            if ignore:
+                time.sleep(0.5)
+                equal(client.poll(), None)
+                client.send_signal(signal.SIGINT)
+            equal((ignore, client.wait(60)), (ignore, code))
+            client.stdout.close()
+
+
+main(mounts=True)
