@@ -192,7 +192,7 @@ def interactive_shell(place):
         terminal.send("q")
         terminal.expect(PROMPT)
         terminal.send("echo start; cat > pasted\r")
-        terminal.expect("\nstart")  # bash has left the terminal to it
+        terminal.expect("start\r\n")  # bash has left the terminal to it
         terminal.send("".join("line %d\r" % i for i in range(20000)))
         terminal.send(CTRL_D)
         terminal.send("wc -l pasted\r")
