@@ -74,6 +74,8 @@ static char *describe_limit(json_t *payload)
         { "udp", "UDP flows", "the longest idle ones are closed" },
         { "dns", "DNS lookups at a time", "the oldest get no answer" },
         { "icmp", "pings at a time", "the oldest get no answer" },
+        { "inbound", "published ports and connections to them",
+          "further connections wait until others end" },
     };
     const char *kind = json_string_value(json_object_get(payload, "kind"));
     json_t *limit = json_object_get(payload, "limit");
