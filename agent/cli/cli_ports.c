@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "agent/base/port_spec.h"
 #include "agent/cli/cli.h"
+#include "agent/wire/port_json.h"
 
 gboolean cli_ports_parse(char *const *values, GArray *ports, GError **error)
 {
@@ -19,6 +19,48 @@ gboolean cli_ports_parse(char *const *values, GArray *ports, GError **error)
         g_array_append_val(ports, spec);
     }
     return TRUE;
+}
+
+gboolean cli_ports_parse_host(const char *text, struct port_spec *ret_spec,
+                              GError **error)
+{
+    const char *slash = strchr(text, '/');
+    gsize length = slash ? (gsize)(slash - text) : strlen(text);
+    g_autofree char *whole = g_strdup_printf("%.*s:1%s", (int)length, text,
+                                             slash ? slash : "");
+
+    return port_spec_parse(text, ret_spec, NULL) ||
+           port_spec_parse(whole, ret_spec, error);
+}
+
+static bool is_in(const struct port_spec *wanted, json_t *list)
+{
+    struct port_spec spec;
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(list, i, entry)
+    {
+        if (!port_from_json(entry, true, &spec, NULL) ||
+            spec.guest_port != wanted->guest_port)
+            continue;
+        if (!wanted->host_port)
+            spec.host_port = 0;
+        if (port_spec_same_host(&spec, wanted))
+            return true;
+    }
+    return false;
+}
+
+bool cli_ports_are_in(char *const *values, json_t *list)
+{
+    struct port_spec wanted;
+
+    for (; values && *values; values++) {
+        if (!port_spec_parse(*values, &wanted, NULL) || !is_in(&wanted, list))
+            return false;
+    }
+    return true;
 }
 
 void cli_ports_report(const GArray *ports)

@@ -312,6 +312,8 @@ json_t *config_to_json(const struct session_config *config)
         network_policy_to_json(&config->network), "working_directories",
         folders_to_json(config), "agent_command", config->agent_command);
 
+    if (config->ports->len > 0)
+        json_object_set_new(payload, "ports", port_list_to_json(config->ports));
     if (config->limits)
         json_object_set_new(payload, "undo", limits_to_json(config->limits));
     if (config->rules)

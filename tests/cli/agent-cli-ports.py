@@ -75,5 +75,44 @@ def problems_are_told_with_a_remedy(place):
     contains(process.communicate(timeout=60)[1], "publishes the port already")
 
 
+def port(place, *words):
+    done = subprocess.run([PROGRAM, "port", *words], env=place.environment(),
+                          capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+@test
+def ports_of_a_sandbox_come_and_go(place):
+    """stepback port lists, adds and removes; up -p keeps its ports"""
+    env = place.environment()
+    subprocess.run([PROGRAM, "up", "box", "-C", place.share, "--accel", "tcg",
+                    "-p", ":80"], env=env, check=True, timeout=120,
+                   capture_output=True)
+    try:
+        status, out, _ = port(place, "box")
+        first = re.match(r"HOST +GUEST +STATUS\n127.0.0.1:(\d+) +80/tcp +not "
+                         r"listening\n$", out).group(1)
+        equal((status, can_connect("127.0.0.1", int(first))), (0, True))
+        status, out, _ = port(place, "box", "add", "0:53/udp")
+        added = re.match(r"127.0.0.1:(\d+)/udp\n$", out).group(1)
+        contains(port(place, "box")[1], f"127.0.0.1:{added}")
+        equal(port(place, "box", "add", f"{first}:81")[0], 1)
+        equal(port(place, "box", "rm", f"{added}/udp"), (0, "", ""))
+        status, _, err = port(place, "box", "rm", f"{added}/udp")
+        equal(status, 1)
+        contains(err, "not a published port")
+        equal(port(place, "box", "rm", f"{first}:80"), (0, "", ""))
+        equal(can_connect("127.0.0.1", int(first)), False)
+        for words in (("add",), ("rm",), ("add", "80"), ("rm", "x"),
+                      ("add", "1:2", "3:4"), ("box", "fly")):
+            equal((words, port(place, *words)[0]), (words, 2))
+        equal(port(place, "none")[0], 1)
+    finally:
+        subprocess.run([PROGRAM, "kill", "box"], env=env, capture_output=True,
+                       timeout=60)
+        subprocess.run([PROGRAM, "rm", "box"], env=env, capture_output=True,
+                       timeout=60)
+
+
 if __name__ == "__main__":
     main()
