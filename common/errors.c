@@ -40,6 +40,10 @@ static const struct {
     { ERROR_BUSY, "busy" },
     { ERROR_CANCELLED, "cancelled" },
     { ERROR_TIMEOUT, "timeout" },
+    { ERROR_PORT_TAKEN, "port_taken" },
+    { ERROR_PORT_PUBLISHED, "port_published" },
+    { ERROR_PORT_PRIVILEGED, "port_privileged" },
+    { ERROR_NO_NETWORK, "no_network" },
     { ERROR_INTERNAL, "internal" },
 };
 

@@ -114,9 +114,13 @@ static gboolean forbid_paths(GError **error)
 /* ---- system calls -------------------------------------------------------- */
 
 static const int allowed[] = {
-    /* The connections of the guest, of QEMU and of the supervisor. */
+    /* The connections of the guest, of QEMU and of the supervisor. accept needs
+     * a socket that the supervisor has bound and handed over. */
+    CALL(accept),
+    CALL(accept4),
     CALL(close),
     CALL(connect),
+    CALL(dup3),
     CALL(getpeername),
     CALL(getsockname),
     CALL(getsockopt),
@@ -169,6 +173,14 @@ static const int refused[] = {
     CALL(access),   CALL(faccessat), CALL(faccessat2), CALL(newfstatat),
     CALL(fstat),    CALL(lstat),     CALL(open),       CALL(openat),
     CALL(readlink), CALL(stat),      CALL(statx),      CALL(readlinkat),
+};
+
+/* slirp binds a socket for each published port, which is replaced by one of the
+ * supervisor (slirp_stack.h). So these succeed and do nothing: this process
+ * cannot listen. */
+static const int pretended[] = {
+    CALL(bind),
+    CALL(listen),
 };
 
 struct rule {
@@ -278,6 +290,9 @@ static gboolean filter_calls(enum sandbox_action action, GError **error)
     if (rc == 0)
         rc = add_calls(filter, refused, G_N_ELEMENTS(refused),
                        SCMP_ACT_ERRNO(EACCES));
+    if (rc == 0)
+        rc = add_calls(filter, pretended, G_N_ELEMENTS(pretended),
+                       SCMP_ACT_ERRNO(0));
     if (rc == 0)
         rc = add_rules(filter);
     if (rc == 0)

@@ -7,7 +7,8 @@
  *
  *   capabilities  none
  *   Landlock      no path, no abstract socket, no signal (landlock(7))
- *   seccomp       opens no file, listens on no socket, only TCP and UDP
+ *   seccomp       opens no file, binds no socket, only TCP and UDP; accepts
+ *                 connections only for the published ports (inbound.h)
  *   limits        memory and open files; no core dumps
  */
 #ifndef NET_CONFINE_H

@@ -7,14 +7,17 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "common/fd.h"
 #include "common/jsonl.h"
 #include "common/message.h"
+#include "net/port_socket.h"
 
 /* 256 networks take about 12 KB. */
 enum { MAX_LINE = 64 << 10, MAX_QUEUE = 256 << 10, TELL_MS = 300 };
 
 struct control {
     struct jsonl_channel *channel;
+    int ports_fd;
     struct gateway *gateway;
     void (*closed)(void *opaque);
     void *opaque;
@@ -58,6 +61,38 @@ static json_t *configure(struct control *control, json_t *payload,
     return json_object();
 }
 
+static json_t *add_port(struct control *control, json_t *payload,
+                        GError **error)
+{
+    const char *protocol = NULL;
+    gint64 id = 0, port = 0;
+    int fd = port_socket_receive(control->ports_fd, error);
+
+    if (fd < 0)
+        return NULL;
+    if (!message_get_int(payload, "id", 0, G_MAXINT64, &id, error) ||
+        !message_get_int(payload, "guest_port", 1, G_MAXUINT16, &port, error) ||
+        !message_get_string(payload, "protocol", &protocol, error)) {
+        fd_close(&fd);
+        return NULL;
+    }
+    if (!inbound_add(gateway_inbound(control->gateway), id,
+                     strcmp(protocol, "udp") == 0, (unsigned)port, fd, error))
+        return NULL;
+    return json_object();
+}
+
+static json_t *remove_port(struct control *control, json_t *payload,
+                           GError **error)
+{
+    gint64 id = 0;
+
+    if (!message_get_int(payload, "id", 0, G_MAXINT64, &id, error) ||
+        !inbound_remove(gateway_inbound(control->gateway), id, error))
+        return NULL;
+    return json_object();
+}
+
 static json_t *tell_status(struct control *control, json_t *payload,
                            GError **error)
 {
@@ -71,6 +106,10 @@ static json_t *carry_out(struct control *control, const char *type,
 {
     if (g_strcmp0(type, "configure") == 0)
         return configure(control, payload, error);
+    if (g_strcmp0(type, "port.add") == 0)
+        return add_port(control, payload, error);
+    if (g_strcmp0(type, "port.remove") == 0)
+        return remove_port(control, payload, error);
     if (g_strcmp0(type, "status") == 0)
         return tell_status(control, payload, error);
     g_set_error(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
@@ -138,10 +177,12 @@ void control_has_event(void *opaque)
 
 /* ---- set-up -------------------------------------------------------------- */
 
-struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque)
+struct control *control_new(int fd, int ports_fd, void (*closed)(void *opaque),
+                            void *opaque)
 {
     struct control *control = g_new0(struct control, 1);
 
+    control->ports_fd = ports_fd;
     control->closed = closed;
     control->opaque = opaque;
     control->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
@@ -160,5 +201,6 @@ void control_free(struct control *control)
         return;
     g_clear_handle_id(&control->tell_timer, g_source_remove);
     jsonl_channel_free(control->channel);
+    fd_close(&control->ports_fd);
     g_free(control);
 }

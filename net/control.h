@@ -4,8 +4,15 @@
  *
  * JSON Lines on an inherited socket, in the format of message.h:
  *
- *     configure {network_policy, dns_server}   either may be missing:
- * unchanged; dns_server may be null status {} {"network_policy", "frames":{}}
+ *     configure {network_policy, dns_server}
+ *                              either may be missing: unchanged; dns_server may
+ *                              be null
+ *     port.add {id, protocol, guest_port}
+ *                              forward from the socket that was sent before, on
+ *                              the channel of port_socket.h, to a port of the
+ *                              guest. id: chosen by the supervisor
+ *     port.remove {id}
+ *     status {}                {"network_policy", "frames":{}}
  *
  * and to the supervisor:
  *
@@ -14,10 +21,9 @@
  *                              that are not reported individually
  *     event.limited {kind, limit, count}
  *                              a guest has reached its limit of flows of a kind
- *                              (tcp dns_tcp udp dns icmp); once for each kind
- *                              until the next configure. count: for TCP, new
- *                              connections that were dropped; else flows, the
- *                              longest idle ones, that were evicted
+ *                              (tcp dns_tcp udp dns icmp inbound); once for
+ * each kind until the next configure. count: for TCP, new connections that were
+ * dropped; else flows, the longest idle ones, that were evicted
  */
 #ifndef NET_CONTROL_H
 #define NET_CONTROL_H
@@ -28,8 +34,10 @@
 
 struct control;
 
-/* Takes fd. closed is called when the supervisor has exited. */
-struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque);
+/* Takes fd and ports_fd (port_socket.h; -1: no ports). closed is called when
+ * the supervisor has exited. */
+struct control *control_new(int fd, int ports_fd, void (*closed)(void *opaque),
+                            void *opaque);
 void control_free(struct control *control);
 
 /* Call it once, before the loop runs. */

@@ -27,6 +27,7 @@ struct gateway {
     struct stream *stream;
     struct slirp_stack *stack; /* TCP; NULL until configured */
     struct flows *flows;       /* UDP and echo */
+    struct inbound *inbound;
     struct shares shares;
     struct host_routes *routes;
     struct frame_filter filter;
@@ -139,6 +140,10 @@ static void judge(struct gateway *gateway, struct frame *frame)
     int64_t now_ms = g_get_monotonic_time() / 1000;
     struct frame whole;
 
+    if (inbound_take(gateway->inbound, frame)) {
+        gateway->from_guest++;
+        return;
+    }
     switch (frame_filter_from_guest(&gateway->filter, frame)) {
     case FILTER_PASS_SLIRP:
         pass_slirp(gateway, frame);
@@ -167,7 +172,10 @@ static void judge(struct gateway *gateway, struct frame *frame)
         reject(gateway, frame, now_ms);
         break;
     case FILTER_REFUSE:
-        refuse(gateway, frame, now_ms);
+        if (inbound_is_late(gateway->inbound, frame))
+            reject(gateway, frame, now_ms);
+        else
+            refuse(gateway, frame, now_ms);
         break;
     case FILTER_DROP:
         gateway->dropped++;
@@ -180,10 +188,12 @@ static void on_guest_frame(uint8_t *data, size_t length, void *opaque)
     struct gateway *gateway = opaque;
     struct frame frame;
 
-    if (frame_parse(data, length, &frame))
-        judge(gateway, &frame);
-    else
+    if (!frame_parse(data, length, &frame)) {
         gateway->dropped++;
+        return;
+    }
+    inbound_meet(gateway->inbound, &frame);
+    judge(gateway, &frame);
 }
 
 static bool may_answer(struct gateway *gateway, struct frame *frame)
@@ -212,6 +222,23 @@ static void on_slirp_frame(const uint8_t *data, size_t length, void *opaque)
         gateway->dropped++;
 }
 
+static void on_inbound_frame(struct frame *frame, void *opaque)
+{
+    struct gateway *gateway = opaque;
+
+    part_split(frame, ++gateway->packet, send_to_guest, gateway);
+}
+
+static void on_inbound_full(void *opaque)
+{
+    note_limit(opaque, SHARE_INBOUND);
+}
+
+static const struct inbound_callbacks inbound_callbacks = {
+    .send = on_inbound_frame,
+    .full = on_inbound_full,
+};
+
 /* ---- set-up -------------------------------------------------------------- */
 
 struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
@@ -225,6 +252,8 @@ struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
     gateway->filter.policy.kind = NETWORK_DISABLED;
     shares_divide(&gateway->shares, files);
     slirp_stack_log();
+    gateway->inbound = inbound_new(gateway->shares.limit[SHARE_INBOUND],
+                                   &inbound_callbacks, gateway);
     gateway->routes = host_routes_new(error);
     gateway->filter.is_host = host_routes_is_host;
     gateway->filter.opaque = gateway->routes;
@@ -238,6 +267,7 @@ void gateway_free(struct gateway *gateway)
 {
     if (!gateway)
         return;
+    inbound_free(gateway->inbound);
     flows_free(gateway->flows);
     slirp_stack_free(gateway->stack);
     host_routes_free(gateway->routes);
@@ -299,6 +329,11 @@ void gateway_configure(struct gateway *gateway,
     slirp_stack_cut(gateway->stack, stays, gateway);
 }
 
+struct inbound *gateway_inbound(struct gateway *gateway)
+{
+    return gateway->inbound;
+}
+
 const struct network_policy *gateway_policy(const struct gateway *gateway)
 {
     return &gateway->filter.policy;
@@ -336,6 +371,7 @@ void gateway_fill(struct gateway *gateway, GArray *fds, int *timeout)
     if (gateway->polled) {
         slirp_stack_fill(gateway->stack, fds, timeout);
         flows_fill(gateway->flows, fds, timeout);
+        inbound_fill(gateway->inbound, fds, timeout);
     }
 }
 
@@ -353,6 +389,7 @@ int gateway_poll(struct gateway *gateway, GArray *fds, bool failed)
     if (gateway->polled) {
         slirp_stack_poll(gateway->stack, fds, failed);
         flows_poll(gateway->flows, fds, failed);
+        inbound_poll(gateway->inbound, fds, failed);
     }
     if (events & G_IO_IN)
         rc = stream_read(gateway->stream);

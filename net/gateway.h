@@ -4,7 +4,8 @@
  *
  *                                                +- slirp_stack: TCP
  *     QEMU === stream - frame_filter - dns_alias -+           === sockets
- *                                                +- flows: UDP, echo
+ *                 |                              +- flows: UDP, echo
+ *                 +- inbound: published ports
  *
  * No data of the guest is read before the first gateway_configure().
  *
@@ -17,6 +18,7 @@
 #include <jansson.h>
 
 #include "common/network_policy.h"
+#include "net/inbound.h"
 
 struct gateway;
 
@@ -34,6 +36,9 @@ void gateway_free(struct gateway *gateway);
 void gateway_configure(struct gateway *gateway,
                        const struct network_policy *policy,
                        const uint8_t dns[4]);
+/* Published ports, as in inbound.h. */
+struct inbound *gateway_inbound(struct gateway *gateway);
+
 const struct network_policy *gateway_policy(const struct gateway *gateway);
 
 /* Return the payload of the next event of control.h and its type, or NULL. */

@@ -8,12 +8,13 @@
 
 static const unsigned usual[SHARES] = {
     [SHARE_TCP] = 1000, [SHARE_TCP_DNS] = 16, [SHARE_UDP] = 512,
-    [SHARE_DNS] = 256,  [SHARE_ECHO] = 64,
+    [SHARE_DNS] = 256,  [SHARE_ECHO] = 64,    [SHARE_INBOUND] = 320,
 };
 
 static const char *const names[SHARES] = {
-    [SHARE_TCP] = "tcp", [SHARE_TCP_DNS] = "dns_tcp", [SHARE_UDP] = "udp",
-    [SHARE_DNS] = "dns", [SHARE_ECHO] = "icmp",
+    [SHARE_TCP] = "tcp",   [SHARE_TCP_DNS] = "dns_tcp",
+    [SHARE_UDP] = "udp",   [SHARE_DNS] = "dns",
+    [SHARE_ECHO] = "icmp", [SHARE_INBOUND] = "inbound",
 };
 
 void shares_divide(struct shares *shares, unsigned files)

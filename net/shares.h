@@ -20,12 +20,13 @@ enum share {
     SHARE_UDP,
     SHARE_DNS, /* over UDP */
     SHARE_ECHO,
+    SHARE_INBOUND, /* published ports and their connections */
     SHARES,
 };
 
 enum {
     SHARES_OWN = 32, /* files that are not flows */
-    SHARES_FILES = SHARES_OWN + 1000 + 16 + 512 + 256 + 64,
+    SHARES_FILES = SHARES_OWN + 1000 + 16 + 512 + 256 + 64 + 320,
 };
 
 struct shares {

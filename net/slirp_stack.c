@@ -5,10 +5,15 @@
 #include "net/slirp_stack.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <libslirp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "common/errors.h"
+#include "common/fd.h"
 #include "common/log.h"
 
 enum {
@@ -29,7 +34,9 @@ struct slirp_stack {
     slirp_stack_send send;
     void *opaque;
     bool advertises;
-    GSList *timers;             /* of struct timer */
+    GSList *timers;                            /* of struct timer */
+    const struct slirp_stack_inbound *inbound; /* or NULL */
+    int listener;
     unsigned sockets;           /* number of open ones */
     bool open[SLIRP_STACK_FDS]; /* slirp's sockets */
 };
@@ -114,6 +121,9 @@ static void note_socket(struct slirp_stack *stack, int fd, bool open)
         return;
     stack->open[fd] = open;
     stack->sockets += open ? 1 : -1u;
+    if (stack->inbound && fd != stack->listener)
+        (open ? stack->inbound->opened : stack->inbound->closed)(fd,
+                                                                 stack->opaque);
 }
 
 static void register_fd(int fd, void *opaque)
@@ -148,21 +158,18 @@ void slirp_stack_log(void)
     g_log_set_writer_func(take_message, NULL, NULL);
 }
 
-struct slirp_stack *slirp_stack_new(const uint8_t dns[4], bool advertises,
-                                    slirp_stack_send send, void *opaque)
+static void begin(struct slirp_stack *stack, const uint8_t dns[4],
+                  bool restricted)
 {
-    struct slirp_stack *stack = g_new0(struct slirp_stack, 1);
     SlirpConfig config = {
         .version = CONFIG_VERSION,
+        .restricted = restricted,
         .in_enabled = true,
         .in6_enabled = true,
         .vprefix_len = 64,
         .if_mtu = MTU,
     };
 
-    stack->advertises = advertises;
-    stack->send = send;
-    stack->opaque = opaque;
     inet_pton(AF_INET, "10.0.2.0", &config.vnetwork);
     inet_pton(AF_INET, "255.255.255.0", &config.vnetmask);
     inet_pton(AF_INET, "10.0.2.2", &config.vhost);
@@ -172,8 +179,79 @@ struct slirp_stack *slirp_stack_new(const uint8_t dns[4], bool advertises,
     inet_pton(AF_INET6, "fec0::2", &config.vhost6);
     inet_pton(AF_INET6, "fec0::3", &config.vnameserver6);
     stack->slirp = slirp_new(&config, &callbacks, stack);
+}
+
+struct slirp_stack *slirp_stack_new(const uint8_t dns[4], bool advertises,
+                                    slirp_stack_send send, void *opaque)
+{
+    struct slirp_stack *stack = g_new0(struct slirp_stack, 1);
+
+    stack->advertises = advertises;
+    stack->send = send;
+    stack->opaque = opaque;
+    begin(stack, dns, false);
     return stack;
 }
+
+/* ---- a published port ---------------------------------------------------- */
+
+static int note_listener(int fd, int events, void *opaque)
+{
+    int *listener = opaque;
+
+    *listener = fd;
+    return 0;
+}
+
+/* Make slirp listen, and return its socket: the only one of a new stack. -1 and
+ * errno on failure. */
+static int listen_as_slirp(struct slirp_stack *stack, unsigned guest_port)
+{
+    struct sockaddr_in host = { .sin_family = AF_INET };
+    struct sockaddr_in guest = { .sin_family = AF_INET };
+    uint32_t timeout = UINT32_MAX;
+    int listener = -1;
+
+    host.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    inet_pton(AF_INET, "10.0.2.15", &guest.sin_addr);
+    guest.sin_port = htons((uint16_t)guest_port);
+    if (slirp_add_hostxfwd(stack->slirp, (struct sockaddr *)&host, sizeof(host),
+                           (struct sockaddr *)&guest, sizeof(guest), 0) == 0)
+        slirp_pollfds_fill(stack->slirp, &timeout, note_listener, &listener);
+    return listener;
+}
+
+struct slirp_stack *
+slirp_stack_new_inbound(int listener, unsigned guest_port,
+                        const struct slirp_stack_inbound *inbound, void *opaque,
+                        GError **error)
+{
+    static const uint8_t dns[4] = { 10, 0, 2, 3 };
+    struct slirp_stack *stack = g_new0(struct slirp_stack, 1);
+
+    stack->send = inbound->send;
+    stack->opaque = opaque;
+    begin(stack, dns, true);
+    stack->listener = listen_as_slirp(stack, guest_port);
+    if (stack->listener < 0 || dup3(listener, stack->listener, O_CLOEXEC) < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "published port: cannot forward connections: %s",
+                    g_strerror(errno));
+        slirp_stack_free(stack);
+        stack = NULL;
+    } else {
+        stack->inbound = inbound;
+    }
+    fd_close(&listener);
+    return stack;
+}
+
+int slirp_stack_listener(const struct slirp_stack *stack)
+{
+    return stack->listener;
+}
+
+/* ---- frames -------------------------------------------------------------- */
 
 void slirp_stack_free(struct slirp_stack *stack)
 {

@@ -36,6 +36,29 @@ struct slirp_stack *slirp_stack_new(const uint8_t dns[4], bool advertises,
                                     slirp_stack_send send, void *opaque);
 void slirp_stack_free(struct slirp_stack *stack);
 
+struct slirp_stack_inbound {
+    slirp_stack_send send;
+    /* slirp has accepted a connection as fd (borrowed), or will close it. */
+    void (*opened)(int fd, void *opaque);
+    void (*closed)(int fd, void *opaque);
+};
+
+/* Make a stack that forwards connections from a listening socket (taken, also
+ * on failure) to this port of 10.0.2.15, and lets the guest open none.
+ *
+ * libslirp accepts connections only from a socket that it has bound itself. It
+ * binds one to any port of 127.0.0.1, in whose place the listener is put; in
+ * fact nothing is bound, because confine() turns bind(2) and listen(2) into
+ * calls that do nothing. NULL and error (ERROR_IO_ERROR) on failure. callbacks
+ * is borrowed. */
+struct slirp_stack *
+slirp_stack_new_inbound(int listener, unsigned guest_port,
+                        const struct slirp_stack_inbound *callbacks,
+                        void *opaque, GError **error);
+
+/* Return the listening socket of such a stack. */
+int slirp_stack_listener(const struct slirp_stack *stack);
+
 /* Handle a frame of the guest. */
 void slirp_stack_input(struct slirp_stack *stack, const uint8_t *data,
                        size_t length);

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "shim/dispatch.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -33,6 +34,7 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_writer_add_string(&writer, "kernel", names.release);
     json_writer_add_integer(&writer, "takes_input", 1);
     json_writer_add_integer(&writer, "takes_bytes", 1);
+    json_writer_add_integer(&writer, "reports_ports", 1);
     json_writer_add_integer(&writer, "executions", WIRE_MAX_EXECUTIONS);
     add_times(&dispatch->boot, &writer);
     port_end(dispatch->port, &writer);
@@ -133,6 +135,40 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
     }
 }
 
+static void handle_watch_ports(struct dispatch *dispatch,
+                               const struct dispatch_message *message)
+{
+    listeners_watch(dispatch->listeners);
+}
+
+static void send_port(struct dispatch *dispatch,
+                      const struct listener *listener, bool open)
+{
+    char address[INET6_ADDRSTRLEN];
+    struct json_writer writer;
+
+    inet_ntop(listener->v6 ? AF_INET6 : AF_INET, listener->address, address,
+              sizeof(address));
+    port_begin(dispatch->port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_PORT);
+    json_writer_add_integer(&writer, "port", listener->port);
+    json_writer_add_string(&writer, "protocol", WIRE_TCP);
+    json_writer_add_string(&writer, "address", address);
+    json_writer_add_integer(&writer, "open", open);
+    port_end(dispatch->port, &writer);
+}
+
+void dispatch_listeners(struct dispatch *dispatch, bool busy, int64_t now_ms)
+{
+    struct listener listener;
+    bool open;
+
+    listeners_look(dispatch->listeners, busy, now_ms);
+    while (port_can_answer(dispatch->port) &&
+           listeners_next(dispatch->listeners, &listener, &open))
+        send_port(dispatch, &listener, open);
+}
+
 static void handle_shutdown(struct dispatch *dispatch,
                             const struct dispatch_message *message)
 {
@@ -153,6 +189,7 @@ static const struct handler {
     { WIRE_CANCEL, dispatch_cancel },
     { WIRE_ROLLBACK_NOTIFY, handle_rollback_notify },
     { WIRE_MOUNT, handle_mount },
+    { WIRE_WATCH_PORTS, handle_watch_ports },
     { WIRE_SHUTDOWN, handle_shutdown },
 };
 

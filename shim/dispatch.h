@@ -14,6 +14,10 @@ void dispatch_lines(struct dispatch *dispatch, int64_t now_ms);
  * There must be room for an answer. */
 void dispatch_share_news(struct dispatch *dispatch, int fd);
 
+/* Look for listening ports if that is due, and queue the news while there is
+ * room. busy: an execution runs. */
+void dispatch_listeners(struct dispatch *dispatch, bool busy, int64_t now_ms);
+
 /* Queue the hello. */
 void dispatch_send_hello(struct dispatch *dispatch);
 

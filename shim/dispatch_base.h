@@ -10,14 +10,16 @@
 #include "shim/executions.h"
 #include "shim/guest.h"
 #include "shim/json_reader.h"
+#include "shim/listeners.h"
 #include "shim/port.h"
 #include "shim/shares.h"
 
 struct dispatch {
-    struct port *port; /* borrowed, like the next three */
+    struct port *port; /* borrowed, like the next four */
     struct executions *executions;
     struct guest_mounts *mounts;
     struct shares *shares;
+    struct listeners *listeners;
     struct guest_boot boot;
     bool is_init;  /* the shim is PID 1 and controls the machine */
     bool shutdown; /* the host has requested it */

@@ -50,6 +50,15 @@ bool executions_has_ended(const struct executions *executions, int64_t id)
     return false;
 }
 
+bool executions_run(const struct executions *executions)
+{
+    for (size_t i = 0; i < WIRE_MAX_EXECUTIONS; i++) {
+        if (executions->slots[i].state != EXECUTION_NONE)
+            return true;
+    }
+    return false;
+}
+
 void executions_note_exit(struct executions *executions, pid_t pid, int status)
 {
     for (struct execution *slot = executions->slots;

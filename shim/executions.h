@@ -25,6 +25,9 @@ struct execution *executions_find(struct executions *executions, int64_t id);
 /* Return true if the last execution in a slot had this id, and has ended. */
 bool executions_has_ended(const struct executions *executions, int64_t id);
 
+/* Return true if any execution runs. */
+bool executions_run(const struct executions *executions);
+
 /* As for a single execution (execution.h). */
 void executions_note_exit(struct executions *executions, pid_t pid, int status);
 size_t executions_poll(const struct executions *executions, struct pollfd *fds);

@@ -30,6 +30,7 @@
 #include "shim/executions.h"
 #include "shim/guest.h"
 #include "shim/leftovers.h"
+#include "shim/listeners.h"
 #include "shim/port.h"
 #include "shim/processes.h"
 #include "shim/shares.h"
@@ -52,11 +53,13 @@ static struct executions executions = {
 };
 static struct guest_mounts mounts;
 static struct shares shares;
+static struct listeners listeners;
 static struct dispatch dispatch = {
     .port = &port,
     .executions = &executions,
     .mounts = &mounts,
     .shares = &shares,
+    .listeners = &listeners,
 };
 
 static bool connected;   /* a host is connected to the port */
@@ -195,6 +198,7 @@ static void open_port(void)
 static void lose_host(void)
 {
     connected = false;
+    listeners = (struct listeners){ 0 }; /* another host asks again */
     port_hang_up(&port);
     if (!port.is_device)
         ended = true;
@@ -229,8 +233,12 @@ static void take_signals(void)
 
 static int poll_timeout(void)
 {
-    int64_t deadline = executions_deadline_ms(&executions), left;
+    int64_t deadline = executions_deadline_ms(&executions), left, look = -1;
 
+    if (connected)
+        look = listeners_deadline_ms(&listeners, executions_run(&executions));
+    if (look >= 0 && (deadline < 0 || look < deadline))
+        deadline = look;
     if (again)
         return 0;
     if (deadline < 0)
@@ -300,6 +308,8 @@ static void serve_once(void)
             dispatch_share_news(&dispatch, fds[i].fd);
     }
     dispatch_lines(&dispatch, now_ms());
+    if (connected)
+        dispatch_listeners(&dispatch, executions_run(&executions), now_ms());
     executions_advance(&executions, now_ms());
     serve_output();
 }

@@ -60,6 +60,8 @@
  *       the tree to attach to, for servers that require it. An "unmounted" tag
  *       is mounted again; before that the host must give the port a connection
  *       without a torn message.
+ *   {"type":"watch_ports"}
+ *       Report the ports at which programs listen, from now on.
  *   {"type":"hello"}
  *       Request another hello, e.g. after a reconnect.
  *   {"type":"shutdown"}
@@ -68,13 +70,14 @@
  * Guest to host:
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
- *    "takes_input":1,"takes_bytes":1,"executions":64,"init_ms":610,
- *    "shim_ms":890,"uptime_ms":900}
+ *    "takes_input":1,"takes_bytes":1,"reports_ports":1,"executions":64,
+ *    "init_ms":610,"shim_ms":890,"uptime_ms":900}
  *       The first message once the port is open. "takes_bytes": "encoding" is
- *       supported. "executions" is how many may run at a time; missing (older
- *       shims): one, without the members and messages above that go beyond a
- *       command and its "input". The times count from the kernel's start: the
- *       start of the image's init (optional), the start of the shim, and now.
+ *       supported. "reports_ports": "watch_ports" is. "executions" is how many
+ * may run at a time; missing (older shims): one, without the members and
+ * messages above that go beyond a command and its "input". The times count from
+ * the kernel's start: the start of the image's init (optional), the start of
+ * the shim, and now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
  *       Or stream "stderr". With "encoding":"base64", data is base64: the
@@ -99,6 +102,11 @@
  *   {"type":"unmounted","tag":"working","message":"..."}
  *       A folder that was mounted over 9P has lost its connection: its users
  *       get errors until it is mounted again.
+ *   {"type":"port","port":8000,"protocol":"tcp","address":"0.0.0.0","open":1}
+ *       A program listens at this port, or ("open":0) no longer. After
+ *       "watch_ports" the shim looks once in WIRE_PORTS_MS, while an execution
+ *       runs, for a while after that, and while a reported port is open. At
+ * most WIRE_PORTS_MAX ports are reported at a time.
  *   {"type":"error","message":"...","id":42}
  *       A message was refused and had no effect; id if it is known.
  */
@@ -128,6 +136,10 @@
 /* Bytes of standard input that may be in flight to one execution. */
 #define WIRE_INPUT_WINDOW (64 * 1024)
 
+/* Listening ports that are reported, and the interval. */
+#define WIRE_PORTS_MAX 64
+#define WIRE_PORTS_MS  1000
+
 /* Host to guest. */
 #define WIRE_EXEC            "exec"
 #define WIRE_CREDIT          "credit"
@@ -137,6 +149,7 @@
 #define WIRE_CANCEL          "cancel"
 #define WIRE_ROLLBACK_NOTIFY "rollback_notify"
 #define WIRE_MOUNT           "mount"
+#define WIRE_WATCH_PORTS     "watch_ports"
 #define WIRE_SHUTDOWN        "shutdown"
 
 /* Both directions. */
@@ -150,12 +163,14 @@
 #define WIRE_ROLLBACK_NOTED "rollback_noted"
 #define WIRE_MOUNTED        "mounted"
 #define WIRE_UNMOUNTED      "unmounted"
+#define WIRE_PORT           "port"
 #define WIRE_ERROR          "error"
 
 /* Values of "stream", "encoding" and "status". */
 #define WIRE_STDOUT          "stdout"
 #define WIRE_STDERR          "stderr"
 #define WIRE_ENCODING_BASE64 "base64"
+#define WIRE_TCP             "tcp"
 #define WIRE_STATUS_OK       "ok"
 #define WIRE_STATUS_ERROR    "error"
 

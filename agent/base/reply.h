@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <jansson.h>
 
+#include "agent/base/port_spec.h"
 #include "agent/base/undo_result.h"
 #include "common/errors.h"
 
@@ -19,6 +20,7 @@ struct answer {
     struct undo_result *result;
     gint64 step_id;               /* of a failed command, or 0 */
     const struct exec_exit *exit; /* session_party.h: of an execution */
+    const struct port_spec *port; /* that was published or removed */
     json_t *relayed;              /* an undo engine's payload, unchanged */
 };
 

@@ -31,6 +31,7 @@ int cli_shell(int argc, char **argv);
 int cli_attach(int argc, char **argv);
 int cli_jobs(int argc, char **argv);
 int cli_job(int argc, char **argv);
+int cli_port(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
 int cli_stats(int argc, char **argv);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_ports.h"
 #include "agent/vm/accel.h"
 #include "agent/vm/backend_kind.h"
 #include "agent/vm/guest_image.h"
@@ -24,6 +25,7 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->initrd);
     g_free(machine->network);
     g_strfreev(machine->more_dirs);
+    g_strfreev(machine->publish);
 }
 
 /* ---- the network --------------------------------------------------------- */
@@ -84,6 +86,17 @@ static bool check_network(const struct cli_machine *machine,
     return ok && !(machine->no_network && machine->network);
 }
 
+static bool check_ports(const struct cli_machine *machine, const char *command)
+{
+    g_autoptr(GArray)
+        ports = g_array_new(FALSE, FALSE, sizeof(struct port_spec));
+    g_autoptr(GError) error = NULL;
+
+    if (!cli_ports_parse(machine->publish, ports, &error))
+        cli_options_wrong("%s: --publish: %s", command, error->message);
+    return !error;
+}
+
 /* ---- paths --------------------------------------------------------------- */
 
 /* Return an option's path as an absolute one, NULL for NULL. */
@@ -122,7 +135,7 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
                           "minimal, not '%s'",
                           command, machine->image);
     else
-        return check_network(machine, command);
+        return check_network(machine, command) && check_ports(machine, command);
     return false;
 }
 
@@ -163,6 +176,7 @@ static gboolean fill(struct session_config *config,
     config->allow_devices = machine->allow_devices;
     config->host_ids = machine->host_ids;
     return parse_network(machine, &config->network, error) &&
+           cli_ports_parse(machine->publish, config->ports, error) &&
            session_config_share(config, &share, error) &&
            share_more(config, machine, error) &&
            session_config_check(config, error);
@@ -240,6 +254,8 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         { "--initrd", has_path(vm, "initrd", machine->initrd) },
         { "--undo-dir", has_path(folder, "undo_dir", machine->place.undo_dir) },
         { "--network", has_network(machine, session) },
+        { "--publish", cli_ports_are_in(machine->publish,
+                                        json_object_get(session, "ports")) },
         { "--allow-suid",
           has_flag(session, "allow_suid", machine->allow_suid) },
         { "--allow-devices",

@@ -17,6 +17,7 @@ struct cli_machine {
     struct cli_place place;
     char **more_dirs; /* further working folders */
     char *image, *accel, *backend, *kernel, *initrd, *network;
+    char **publish;
     gint64 memory;
     gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
 };
@@ -93,6 +94,14 @@ void cli_machine_clear(struct cli_machine *machine);
           "what the guest may reach: open (default), none, or a list such as " \
           "10.0.0.0/8,1.2.3.4:443,dns",                                        \
           "POLICY" },                                                          \
+        { "publish",                                                           \
+          'p',                                                                 \
+          0,                                                                   \
+          G_OPTION_ARG_STRING_ARRAY,                                           \
+          &(machine)->publish,                                                 \
+          "a port of the host that leads to one of the guest: "                \
+          "[ADDRESS:]HOST:GUEST[/udp]; several are possible",                  \
+          "PORTS" },                                                           \
         { "force-share",                                                       \
           0,                                                                   \
           0,                                                                   \

@@ -24,6 +24,7 @@
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
+#include "agent/cli/cli_ports.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/cli/log_above.h"
 #include "agent/session/session.h"
@@ -229,6 +230,15 @@ static void print_start(const struct run *run)
             (double)status.boot_ms / 1000);
 }
 
+/* Even without --verbose: the host may have chosen a port. */
+static void print_ports(const struct run *run)
+{
+    struct session_status status;
+
+    session_get_status(run->session, &status);
+    cli_ports_report(status.config->ports);
+}
+
 static void on_started(const struct answer *answer, const GError *error,
                        void *opaque)
 {
@@ -245,6 +255,7 @@ static void on_started(const struct answer *answer, const GError *error,
     }
     if (run->chatty)
         print_start(run);
+    print_ports(run);
     command = command_new(run->command);
     command->cwd = g_strdup(run->cwd);
     command->timeout_seconds = (unsigned)run->timeout;

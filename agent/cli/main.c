@@ -32,6 +32,7 @@ static const struct {
     { "attach", cli_attach, "attach to an execution" },
     { "jobs", cli_jobs, "list the executions of a sandbox" },
     { "job", cli_job, "print the output of an execution, wait for it, end it" },
+    { "port", cli_port, "list, add or remove a sandbox's published ports" },
     { "ps", cli_ps, "list sandboxes" },
     { "inspect", cli_inspect, "print all facts of a sandbox as JSON" },
     { "stats", cli_stats, "print what sandboxes use of this host" },

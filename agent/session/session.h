@@ -26,6 +26,7 @@
 #include "agent/base/reply.h"
 #include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
+#include "agent/vm/guest_ports.h"
 #include "agent/vm/session_config.h"
 
 struct session;
@@ -84,6 +85,24 @@ bool session_cancel(struct session *session);
 void session_configure_network(struct session *session,
                                const struct network_policy *policy,
                                reply_done done, void *opaque);
+
+/* ---- ports --------------------------------------------------------------- */
+
+/* Publish a port (borrowed), until the session ends; a reset keeps it. The
+ * answer has it with its port of the host. Errors: ERROR_NO_NETWORK, and those
+ * of published_ports.h. */
+void session_port_add(struct session *session, const struct port_spec *spec,
+                      reply_done done, void *opaque);
+
+/* Close the port with this protocol, address and port of the host, and its
+ * connections. The answer has it. ERROR_NOT_FOUND. */
+void session_port_remove(struct session *session, const struct port_spec *spec,
+                         reply_done done, void *opaque);
+
+/* Get the published ports (a new array of struct port_spec), and the guest's
+ * open ports (borrowed until the main loop runs). ERROR_NO_SESSION. */
+gboolean session_port_list(struct session *session, GArray **ret_published,
+                           const struct guest_ports **ret_open, GError **error);
 
 /* ---- undo (doc/control-protocol.md defines the answers) ------------------ */
 

@@ -20,6 +20,7 @@
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_execution.h"
 #include "agent/session/session_guard.h"
+#include "agent/session/session_port.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "shim/wire.h"
@@ -30,7 +31,10 @@ enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000, STOP_STEP_MS = 5000 };
 
 static void on_machine_event(const char *type, json_t *payload, void *opaque)
 {
-    session_send_event(opaque, type, payload, false);
+    /* The guest can cause any number of these. */
+    bool droppable = g_str_has_prefix(type, "event.port_");
+
+    session_send_event(opaque, type, payload, droppable);
 }
 
 /* ---- the machine --------------------------------------------------------- */
@@ -88,6 +92,7 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
     if (session->preparations > 0 || session->start_error)
         return;
     session->state = SESSION_RUNNING;
+    session_port_keep(session);
     session->last_step_id = backends_last_step_id(
         machine_backends(session->machine));
     reply_send(&session->starter, NULL, NULL);

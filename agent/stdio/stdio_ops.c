@@ -388,6 +388,7 @@ static const struct stdio_operation operations[] = {
 static const struct stdio_operation *const tables[] = {
     operations,
     stdio_exec_operations,
+    stdio_port_operations,
 };
 
 static const char *const client_operations[] = { STDIO_OPS_OF_CLIENTS };

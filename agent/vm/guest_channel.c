@@ -63,6 +63,8 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
                                   &channel->abilities.takes_bytes, error) ||
         !message_get_optional_int(message, "executions", 1, G_MAXINT32,
                                   &channel->abilities.executions, error) ||
+        !message_get_optional_int(message, "reports_ports", 0, 1,
+                                  &channel->abilities.reports_ports, error) ||
         !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
                                   &hello.init_ms, error) ||
         !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
@@ -168,6 +170,17 @@ static gboolean take_error(struct guest_channel *channel, json_t *message,
     return TRUE;
 }
 
+static gboolean take_port(struct guest_channel *channel, json_t *message,
+                          GError **error)
+{
+    struct guest_port_news news;
+
+    if (!guest_ports_parse(message, &news, error))
+        return FALSE;
+    channel->callbacks->port(&news, channel->opaque);
+    return TRUE;
+}
+
 /* A message that needs no action. */
 static gboolean take_note(struct guest_channel *channel, json_t *message,
                           GError **error)
@@ -184,7 +197,7 @@ static const struct {
     { WIRE_STEP_STARTED, take_note },   { WIRE_STEP_COMPLETED, take_completed },
     { WIRE_HELLO, take_hello },         { WIRE_MOUNTED, take_mounted },
     { WIRE_UNMOUNTED, take_unmounted }, { WIRE_ROLLBACK_NOTED, take_note },
-    { WIRE_ERROR, take_error },
+    { WIRE_PORT, take_port },           { WIRE_ERROR, take_error },
 };
 
 static void on_line(struct jsonl_channel *jsonl, enum jsonl_status status,
@@ -354,6 +367,13 @@ void guest_channel_rollback_notify(struct guest_channel *channel,
                        json_pack("{s:s, s:I}", "type", WIRE_ROLLBACK_NOTIFY,
                                  "step_id", (json_int_t)step_id),
                        true);
+}
+
+void guest_channel_watch_ports(struct guest_channel *channel)
+{
+    if (channel->abilities.reports_ports)
+        guest_channel_send(channel,
+                           json_pack("{s:s}", "type", WIRE_WATCH_PORTS));
 }
 
 void guest_channel_shutdown(struct guest_channel *channel)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "agent/base/command.h"
+#include "agent/vm/guest_ports.h"
 
 struct guest_channel;
 
@@ -41,6 +42,8 @@ struct guest_channel_callbacks {
     void (*input_taken)(gint64 id, size_t bytes, void *opaque);
     /* The shim refused the command with this id; it never ran. */
     void (*refused)(gint64 id, const char *message, void *opaque);
+    /* A program listens at a port of the guest, or no longer. */
+    void (*port)(const struct guest_port_news *news, void *opaque);
     void (*closed)(void *opaque);
 };
 
@@ -84,6 +87,10 @@ void guest_channel_input(struct guest_channel *channel, gint64 id,
 void guest_channel_resize(struct guest_channel *channel, gint64 id,
                           unsigned rows, unsigned columns);
 void guest_channel_signal(struct guest_channel *channel, gint64 id, int number);
+
+/* Ask the guest to report the ports at which programs listen, if its shim can.
+ */
+void guest_channel_watch_ports(struct guest_channel *channel);
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only);

@@ -13,8 +13,8 @@
 
 /* What a shim supports, from its hello. */
 struct guest_abilities {
-    gint64 takes_input, takes_bytes; /* 0 or 1 */
-    gint64 executions;               /* how many may run at a time */
+    gint64 takes_input, takes_bytes, reports_ports; /* 0 or 1 */
+    gint64 executions; /* how many may run at a time */
 };
 
 /* Encode a command. window: how many bytes of output may come without further

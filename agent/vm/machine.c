@@ -125,7 +125,14 @@ static void on_network_warning(json_t *payload, void *opaque)
         machine->callbacks->event("event.warning", payload, machine->opaque);
 }
 
-/* Commands and undo work without the network. */
+/* Commands and undo work without the network. The published ports are closed:
+ * nothing would accept from them. */
+static void lose_network(struct machine *machine, const GError *error)
+{
+    published_ports_clear(machine->ports);
+    machine_warn(machine, "network_lost", error->message);
+}
+
 static void on_network_ended(const GError *error, void *opaque)
 {
     struct machine *machine = opaque;
@@ -135,7 +142,7 @@ static void on_network_ended(const GError *error, void *opaque)
     else if (!machine->vm_runs || !error)
         return;
     else if (machine->stage == RUNNING)
-        machine_warn(machine, "network_lost", error->message);
+        lose_network(machine, error);
     else if (machine->stage != RESTARTING)
         machine_fail(machine, error);
 }
@@ -144,6 +151,15 @@ static const struct network_callbacks network_callbacks = {
     .warning = on_network_warning,
     .ended = on_network_ended,
 };
+
+static void on_published(json_t *payload, const GError *error, json_t *data,
+                         void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (error && (machine->stage == BOOTING || machine->stage == MOUNTING))
+        machine_fail(machine, error);
+}
 
 /* ret_fd: for QEMU, or -1. */
 static gboolean start_network(struct machine *machine, int *ret_fd,
@@ -157,6 +173,11 @@ static gboolean start_network(struct machine *machine, int *ret_fd,
     machine->network = network_new(machine->launch->net, policy,
                                    machine->log_level, &network_callbacks,
                                    machine, ret_fd, error);
+    for (unsigned i = 0;
+         machine->network && i < published_ports_count(machine->ports); i++)
+        network_publish(machine->network,
+                        published_ports_get(machine->ports, i), on_published,
+                        machine);
     return machine->network != NULL;
 }
 
@@ -252,6 +273,19 @@ static gboolean start_backends(struct machine *machine, GError **error)
 
 /* ---- set-up -------------------------------------------------------------- */
 
+static gboolean bind_ports(struct machine *machine, GError **error)
+{
+    const GArray *specs = machine->config->ports;
+
+    for (guint i = 0; i < specs->len; i++) {
+        if (!published_ports_add(machine->ports,
+                                 &g_array_index(specs, struct port_spec, i),
+                                 error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 struct machine *machine_new(const struct session_config *config,
                             const char *log_level,
                             const struct machine_callbacks *callbacks,
@@ -266,8 +300,10 @@ struct machine *machine_new(const struct session_config *config,
     machine->opaque = opaque;
     machine->start_backends = start_backends;
     machine->times.started = g_get_monotonic_time();
-    machine->launch = launch_new(config, error);
-    if (!machine->launch || !start_backends(machine, error)) {
+    machine->ports = published_ports_new();
+    if (!bind_ports(machine, error) ||
+        !(machine->launch = launch_new(config, error)) ||
+        !start_backends(machine, error)) {
         machine_free(machine);
         return NULL;
     }
@@ -285,10 +321,12 @@ void machine_free(struct machine *machine)
 {
     if (!machine)
         return;
+    machine->stage = STOPPING; /* requests that fail now are no news */
     machine_clear_timers(machine);
     g_clear_handle_id(&machine->stopped_source, g_source_remove);
     vm_free(machine->vm);
     network_free(machine->network);
+    published_ports_free(machine->ports);
     backends_free(machine->backends);
     launch_free(machine->launch);
     g_free(machine->log_level);
@@ -341,6 +379,16 @@ struct guest_channel *machine_guest(struct machine *machine)
 guint64 machine_complaints(const struct machine *machine)
 {
     return machine->vm ? guest_channel_complaints(vm_guest(machine->vm)) : 0;
+}
+
+struct published_ports *machine_ports(struct machine *machine)
+{
+    return machine->ports;
+}
+
+const struct guest_ports *machine_guest_ports(const struct machine *machine)
+{
+    return &machine->guest_ports;
 }
 
 struct network *machine_network(struct machine *machine)

@@ -16,8 +16,10 @@
 
 #include "agent/vm/backends.h"
 #include "agent/vm/guest_channel.h"
+#include "agent/vm/guest_ports.h"
 #include "agent/vm/machine_events.h"
 #include "agent/vm/network.h"
+#include "agent/vm/published_ports.h"
 #include "agent/vm/session_config.h"
 
 struct machine;
@@ -47,6 +49,11 @@ struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);
 /* NULL if the guest has no network card, or the network process has ended. */
 struct network *machine_network(struct machine *machine);
+
+/* Borrowed: the ports of the host that lead to the guest, and those at which
+ * the guest listens. */
+struct published_ports *machine_ports(struct machine *machine);
+const struct guest_ports *machine_guest_ports(const struct machine *machine);
 
 /* Return how many of the guest's messages were ignored. */
 guint64 machine_complaints(const struct machine *machine);

@@ -7,9 +7,11 @@
 #define AGENT_VM_MACHINE_CORE_H
 
 #include "agent/vm/backends.h"
+#include "agent/vm/guest_ports.h"
 #include "agent/vm/launch.h"
 #include "agent/vm/machine_events.h"
 #include "agent/vm/network.h"
+#include "agent/vm/published_ports.h"
 #include "agent/vm/session_config.h"
 #include "agent/vm/vm.h"
 #include "common/errors.h"
@@ -42,6 +44,8 @@ struct machine {
     struct backends *backends;
     struct vm *vm;
     struct network *network;
+    struct published_ports *ports;
+    struct guest_ports guest_ports;
     bool vm_runs;
     unsigned mounted; /* number of folders that the guest has mounted */
     bool lost[SESSION_MAX_DIRECTORIES]; /* folders to remount */

@@ -112,6 +112,8 @@ static void on_mounted(const char *tag, const char *error, void *opaque)
     machine->stage = RUNNING;
     machine->times.ready = g_get_monotonic_time();
     machine_clear_timers(machine);
+    if (machine->network)
+        guest_channel_watch_ports(vm_guest(machine->vm));
     machine->callbacks->ready(machine->opaque);
 }
 
@@ -199,6 +201,27 @@ static void on_refused(gint64 id, const char *message, void *opaque)
     machine->callbacks->refused(id, message, machine->opaque);
 }
 
+/* ---- ports --------------------------------------------------------------- */
+
+static void on_port(const struct guest_port_news *news, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    switch (
+        guest_ports_note(&machine->guest_ports, news, g_get_monotonic_time())) {
+    case GUEST_PORTS_CHANGED:
+        machine->callbacks->event(
+            news->open ? "event.port_opened" : "event.port_closed",
+            guest_ports_to_json(&news->port), machine->opaque);
+        break;
+    case GUEST_PORTS_TOO_MANY:
+        guest_channel_complain(vm_guest(machine->vm), "too many ports");
+        break;
+    case GUEST_PORTS_SAME:
+        break;
+    }
+}
+
 /* QEMU is ending: on_vm_exited() follows with the reason. */
 static void on_guest_closed(void *opaque)
 {
@@ -212,5 +235,6 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .completed = on_completed,
     .input_taken = on_input_taken,
     .refused = on_refused,
+    .port = on_port,
     .closed = on_guest_closed,
 };

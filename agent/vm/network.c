@@ -25,6 +25,7 @@ enum {
 struct network {
     struct child *process;
     struct control_link *link;
+    int ports; /* sockets of published ports go this way */
     const struct network_callbacks *callbacks;
     void *opaque;
     bool runs, stopping;
@@ -73,6 +74,8 @@ static char *describe_limit(json_t *payload)
         { "udp", "UDP flows", "the longest idle ones are closed" },
         { "dns", "DNS lookups at a time", "the oldest get no answer" },
         { "icmp", "pings at a time", "the oldest get no answer" },
+        { "inbound", "published ports and connections to them",
+          "further connections wait until others end" },
     };
     const char *kind = json_string_value(json_object_get(payload, "kind"));
     json_t *limit = json_object_get(payload, "limit");
@@ -187,11 +190,59 @@ void network_configure(struct network *network,
                          done, opaque);
 }
 
+/* ---- published ports ----------------------------------------------------- */
+
+/* Send a socket with one byte. If that fails, the process finds none, and the
+ * request fails. */
+static void send_socket(int channel, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { 0 };
+    char byte = 0;
+    struct iovec data = { &byte, sizeof(byte) };
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control),
+    };
+
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    if (sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        log_warn(LOG_SESSION, NETWORK_PROGRAM ": cannot send a socket: %s",
+                 g_strerror(errno));
+}
+
+void network_publish(struct network *network, const struct published_port *port,
+                     control_link_done done, void *opaque)
+{
+    send_socket(network->ports, port->fd);
+    control_link_request(network->link, "port.add",
+                         json_pack("{s:I, s:s, s:i}", "id",
+                                   (json_int_t)port->id, "protocol",
+                                   port_spec_protocol(&port->spec),
+                                   "guest_port", (int)port->spec.guest_port),
+                         done, opaque);
+}
+
+void network_unpublish(struct network *network, gint64 id,
+                       control_link_done done, void *opaque)
+{
+    control_link_request(network->link, "port.remove",
+                         json_pack("{s:I}", "id", (json_int_t)id), done,
+                         opaque);
+}
+
 /* ---- set-up -------------------------------------------------------------- */
 
-static gboolean make_pair(int pair[2], GError **error)
+static gboolean make_pair(int type, int pair[2], GError **error)
 {
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                 "cannot make a socket pair: %s", g_strerror(errno));
@@ -200,14 +251,16 @@ static gboolean make_pair(int pair[2], GError **error)
 
 static struct child *spawn(struct network *network, const char *program,
                            const char *log_level, int stream, int control,
-                           GError **error)
+                           int ports, GError **error)
 {
     g_autofree char *missing = NULL;
     g_autofree char *stream_fd = g_strdup_printf("--stream-fd=%d", stream);
     g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
+    g_autofree char *ports_fd = g_strdup_printf("--ports-fd=%d", ports);
     g_autofree char *level = g_strdup_printf("--log-level=%s", log_level);
-    const char *const argv[] = { program, stream_fd, control_fd, level, NULL };
-    const int fds[] = { stream, control };
+    const char *const argv[] = { program,  stream_fd, control_fd,
+                                 ports_fd, level,     NULL };
+    const int fds[] = { stream, control, ports };
 
     if (program)
         return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
@@ -225,22 +278,28 @@ struct network *network_new(const char *program,
                             void *opaque, int *ret_fd, GError **error)
 {
     int stream[2] = { -1, -1 }, control[2] = { -1, -1 };
+    int ports[2] = { -1, -1 };
     struct network *network = g_new0(struct network, 1);
 
     network->callbacks = callbacks;
     network->opaque = opaque;
-    if (make_pair(stream, error) && make_pair(control, error))
+    if (make_pair(SOCK_STREAM, stream, error) &&
+        make_pair(SOCK_STREAM, control, error) &&
+        make_pair(SOCK_SEQPACKET, ports, error))
         network->process = spawn(network, program, log_level, stream[1],
-                                 control[1], error);
+                                 control[1], ports[1], error);
     fd_close(&stream[1]);
     fd_close(&control[1]);
+    fd_close(&ports[1]);
     if (!network->process) {
         fd_close(&stream[0]);
         fd_close(&control[0]);
+        fd_close(&ports[0]);
         g_free(network);
         return NULL;
     }
     network->runs = true;
+    network->ports = ports[0];
     network->link = control_link_new(control[0], &link_callbacks, network);
     name_server_changed(&network->resolv_conf);
     network_configure(network, policy, NULL, NULL);
@@ -269,6 +328,7 @@ void network_free(struct network *network)
     g_clear_handle_id(&network->blame_timer, g_source_remove);
     child_free(network->process);
     control_link_free(network->link);
+    fd_close(&network->ports);
     g_free(network->last_error);
     g_free(network);
 }

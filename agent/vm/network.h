@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "agent/client/control_link.h"
+#include "agent/vm/published_ports.h"
 #include "common/network_policy.h"
 
 #define NETWORK_PROGRAM "stepback-net"
@@ -52,6 +53,15 @@ void network_stop(struct network *network);
 /* Replace the policy (borrowed); the answer's payload is empty. */
 void network_configure(struct network *network,
                        const struct network_policy *policy,
+                       control_link_done done, void *opaque);
+
+/* Forward from this port, which stays the caller's. Done is called later; it
+ * fails if the process cannot, or has ended. */
+void network_publish(struct network *network, const struct published_port *port,
+                     control_link_done done, void *opaque);
+
+/* Close a port and its connections. */
+void network_unpublish(struct network *network, gint64 id,
                        control_link_done done, void *opaque);
 
 #endif

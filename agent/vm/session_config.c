@@ -16,6 +16,7 @@ struct session_config *session_config_new(void)
     config->backend = BACKEND_VIRTIOFS;
     config->network.kind = NETWORK_OPEN;
     config->network.dns = true;
+    config->ports = g_array_new(FALSE, FALSE, sizeof(struct port_spec));
     config->memory_mb = MEMORY_DEFAULT_MB;
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
     config->accel = ACCEL_AUTO;
@@ -46,6 +47,7 @@ void session_config_free(struct session_config *config)
         return;
     for (unsigned i = 0; i < config->n_directories; i++)
         session_directory_free(config->directories[i]);
+    g_array_unref(config->ports);
     g_free(config->kernel);
     g_free(config->initrd);
     g_free(config->disk);

@@ -11,6 +11,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "agent/base/port_spec.h"
 #include "agent/base/undo_settings.h"
 #include "agent/vm/accel.h"
 #include "agent/vm/backend_kind.h"
@@ -25,6 +26,7 @@ struct session_config {
     unsigned n_directories; /* at least 1 */
     enum backend_kind backend;
     struct network_policy network;
+    GArray *ports; /* of struct port_spec: the published ports */
     enum ic_outside_policy outside_policy;
     gboolean allow_suid, allow_devices, host_ids; /* for the file servers */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_config_check - check that a session may use its folders.
+ * session_config_check - check that a session may use its folders and ports.
  */
 #ifndef AGENT_VM_SESSION_CONFIG_CHECK_H
 #define AGENT_VM_SESSION_CONFIG_CHECK_H
@@ -8,7 +8,7 @@
 #include "agent/vm/session_config.h"
 
 /* Complete and check the folders of a configuration. Fails with
- * ERROR_INVALID_FIELD or ERROR_INVALID_DIRECTORY. */
+ * ERROR_INVALID_FIELD, ERROR_INVALID_DIRECTORY or ERROR_NO_NETWORK. */
 gboolean session_config_check(const struct session_config *config,
                               GError **error);
 

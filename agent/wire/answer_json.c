@@ -6,6 +6,7 @@
 
 #include "agent/client/report_json.h"
 #include "agent/wire/exec_json.h"
+#include "agent/wire/port_json.h"
 
 json_t *answer_to_json(const struct answer *answer)
 {
@@ -17,6 +18,8 @@ json_t *answer_to_json(const struct answer *answer)
         return exec_exit_to_json(answer->exit);
     if (answer->result)
         return result_to_json(answer->result);
+    if (answer->port)
+        return port_to_json(answer->port);
     if (answer->step_id)
         return json_pack("{s:I}", "step_id", (json_int_t)answer->step_id);
     return answer->relayed ? json_incref(answer->relayed) : NULL;

@@ -9,6 +9,7 @@
 #include "agent/client/settings_json.h"
 #include "agent/vm/session_config_check.h"
 #include "agent/wire/payload.h"
+#include "agent/wire/port_json.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/message.h"
@@ -27,6 +28,7 @@ static const char *const fields[] = {
     "safeguard",
     "agent_command",
     "network_policy",
+    "ports",
     "vm",
     "force_share",
     NULL,
@@ -229,6 +231,8 @@ static gboolean parse(struct session_config *config, json_t *payload,
     config->backend = is_9p ? BACKEND_9P : BACKEND_VIRTIOFS;
     return network_policy_parse(json_object_get(payload, "network_policy"),
                                 &config->network, error) &&
+           ports_from_json(json_object_get(payload, "ports"), config->ports,
+                           error) &&
            parse_outside_policy(config, payload, error) &&
            message_get_optional_bool(payload, "allow_suid", &config->allow_suid,
                                      error) &&
@@ -308,6 +312,8 @@ json_t *config_to_json(const struct session_config *config)
         network_policy_to_json(&config->network), "working_directories",
         folders_to_json(config), "agent_command", config->agent_command);
 
+    if (config->ports->len > 0)
+        json_object_set_new(payload, "ports", port_list_to_json(config->ports));
     if (config->limits)
         json_object_set_new(payload, "undo", limits_to_json(config->limits));
     if (config->rules)

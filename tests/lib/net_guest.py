@@ -181,16 +181,21 @@ class Guest:
     def __init__(self, policy, dns=None, configure=True, **options):
         self.stream, stream = socket.socketpair()
         self.control, control = socket.socketpair()
+        self.ports, ports = socket.socketpair(socket.AF_UNIX,
+                                              socket.SOCK_SEQPACKET)
         command = [PROGRAM, f"--stream-fd={stream.fileno()}",
-                   f"--control-fd={control.fileno()}", "--log-level=debug"]
+                   f"--control-fd={control.fileno()}",
+                   f"--ports-fd={ports.fileno()}", "--log-level=debug"]
         if "seccomp" in options:
             command.append(f"--seccomp={options['seccomp']}")
         if "files" in options:
             command = ["prlimit", f"--nofile={options['files']}", *command]
         self.process = subprocess.Popen(
-            command, pass_fds=(stream.fileno(), control.fileno()))
+            command,
+            pass_fds=(stream.fileno(), control.fileno(), ports.fileno()))
         stream.close()
         control.close()
+        ports.close()
         self.lines = self.control.makefile("r")
         self.input = b""
         self.events = []
@@ -220,6 +225,40 @@ class Guest:
         answer = self.request("configure", payload)
         if answer["status"] != "ok":
             raise Failed(answer["error"]["message"])
+
+    def publish(self, guest_port, protocol="tcp", address="127.0.0.1"):
+        """As the agent does. The port's id, and the host's port."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if protocol ==
+                           "udp" else socket.SOCK_STREAM) as sock:
+            sock.bind((address, 0))
+            if protocol == "tcp":
+                sock.listen(128)
+            socket.send_fds(self.ports, [b"p"], [sock.fileno()])
+            host_port = sock.getsockname()[1]
+            id = self.last_id
+            answer = self.request("port.add", {
+                "id": id, "protocol": protocol, "guest_port": guest_port})
+        if answer["status"] != "ok":
+            raise Failed(answer["error"]["message"])
+        return id, host_port
+
+    def unpublish(self, id):
+        answer = self.request("port.remove", {"id": id})
+        if answer["status"] != "ok":
+            raise Failed(answer["error"]["message"])
+
+    def accept(self, own_port, patience=3):
+        """The next connection to a port of the guest, or None."""
+        found = self.wait(lambda found: found.protocol == TCP and
+                          found.flags & (SYN | ACK) == SYN and
+                          found.dport == own_port, patience)
+        if not found:
+            return None
+        connection = Connection(self, found.source, found.sport, own_port, {})
+        connection.seq, connection.ack = 7000, found.seq + 1
+        connection.segment(SYN | ACK)
+        connection.seq += 1
+        return connection
 
     def status(self):
         return self.request("status", {})["payload"]
@@ -336,6 +375,7 @@ class Guest:
         self.stream.close()
         status = self.process.wait(5)
         self.control.close()
+        self.ports.close()
         return status
 
 
@@ -354,7 +394,8 @@ class Connection:
         self.segment(ACK)
 
     def is_mine(self, found):
-        return found.protocol == TCP and found.dport == self.own_port
+        return found.protocol == TCP and found.dport == self.own_port and \
+            found.sport == self.port
 
     def read(self, patience=3):
         """Some data; b"" at the end, None if nothing comes."""

@@ -51,6 +51,14 @@ def pump_in(tap, stream):
         os.write(tap, whole.read(struct.unpack("!I", length)[0]))
 
 
+def begin(fd):
+    """Connect this namespace to the stream."""
+    stream = socket.socket(fileno=fd)
+    tap = open_tap()
+    for pump in (pump_out, pump_in):
+        threading.Thread(target=pump, args=(tap, stream), daemon=True).start()
+
+
 def exchange(kind, address, message, head):
     """Send it, and say whether it came back; head: bytes that may differ."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -66,10 +74,7 @@ def exchange(kind, address, message, head):
 
 
 def main():
-    stream = socket.socket(fileno=int(sys.argv[1]))
-    tap = open_tap()
-    for pump in (pump_out, pump_in):
-        threading.Thread(target=pump, args=(tap, stream), daemon=True).start()
+    begin(int(sys.argv[1]))
     for address in sys.argv[2:]:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         for size in SIZES[family]:
@@ -83,4 +88,5 @@ def main():
     os._exit(0)
 
 
-main()
+if __name__ == "__main__":
+    main()

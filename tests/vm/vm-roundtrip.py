@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import mcp_client  # noqa: E402
 import net_lab as lab  # noqa: E402
+import ports_on_host  # noqa: E402
 
 BUILD = os.getcwd()
 STEPBACK = os.environ.get("STEPBACK", os.path.join(BUILD, "stepback"))
@@ -332,6 +333,10 @@ class Roundtrip:
         check(found["host"] == "loopback", found)
         check(found["listed"] == "OSError", found)
 
+    def published_ports(self):
+        """The host reaches servers of a guest that may reach nothing."""
+        ports_on_host.use(self.agent, self.execute)
+
     def remove_all(self):
         size = tree_bytes(self.share)
         log = log_bytes(self.log)
@@ -498,6 +503,7 @@ class Roundtrip:
             tests.run("the network's policy holds for root",
                       self.network_policy)
             tests.run("session.configure_network", self.network_change)
+            tests.run("published ports", self.published_ports)
         tests.run("VF-04/echo x > new", self.undo_of("echo x > new", ["new"]))
         tests.run("VF-04/rm -rf *", self.remove_all)
         tests.run("VF-04/mv dir dir2",
