@@ -112,14 +112,11 @@ static void warn(char *text)
 
 static void find_paths(struct request *r)
 {
-    g_autoptr(GStrvBuilder) wanted = g_strv_builder_new();
+    size_t n = g_strv_length((char **)r->paths);
 
-    for (size_t i = 0; r->paths[i]; i++) {
-        g_autofree char *there = cli_lookup_path(r->place, r->paths[i]);
-
-        g_strv_builder_add(wanted, there);
-    }
-    r->wanted = g_strv_builder_end(wanted);
+    r->wanted = g_new0(char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        r->wanted[i] = cli_lookup_path(r->place, r->paths[i]);
 }
 
 static int run_request(struct request *r)
