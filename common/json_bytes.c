@@ -12,6 +12,17 @@ bool json_bytes_is_text(const void *data, size_t len)
            (len == 0 || memchr(data, 0, len) == NULL);
 }
 
+bool json_bytes_has_many_escapes(const void *data, size_t len)
+{
+    const unsigned char *bytes = data;
+    size_t escapes = 0;
+
+    for (size_t i = 0; i < len; i++)
+        escapes += (bytes[i] < 32 && bytes[i] != '\n' && bytes[i] != '\t') ||
+                   bytes[i] == 127;
+    return escapes > len / 16;
+}
+
 static bool is_base64(json_t *object)
 {
     const char *encoding = json_string_value(

@@ -26,6 +26,10 @@ void json_bytes_set(json_t *object, const char *key, const void *data,
 /* Encode this object's byte members as base64. Call before json_bytes_set(). */
 void json_bytes_force_base64(json_t *object);
 
+/* Return whether base64 is the shorter form of these bytes: a control character
+ * takes six bytes in JSON, base64 four bytes per three. */
+bool json_bytes_has_many_escapes(const void *data, size_t len);
+
 /* Decode object[key]. Return a new NUL-terminated buffer (g_free) and its
  * length; NULL if the member is missing, not a string, or not valid base64. */
 char *json_bytes_get(json_t *object, const char *key, size_t *ret_len);

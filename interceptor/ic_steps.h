@@ -86,24 +86,27 @@ struct ic_file_write {
     const char *path; /* relative to the share */
     const void *data;
     size_t len;
-    bool set_mode;   /* apply mode; else unchanged, 0644 for a new file */
-    mode_t mode;     /* permission bits, with set_mode */
-    int64_t step_id; /* as in ic_step_open(); 0: the next one */
+    bool set_mode;     /* apply mode; else unchanged, 0644 for a new file */
+    mode_t mode;       /* permission bits, with set_mode */
+    bool make_parents; /* make folders of the path that do not exist */
+    int64_t step_id;   /* as in ic_step_open(); 0: the next one */
     const char
         *command; /* as in ic_step_open(); NULL: write_file and the path */
 };
 
 /* Write a file, as an API step of its own. An existing file keeps its inode,
  * and so its other names and open fds: its content is replaced in place, and a
- * concurrent reader may see a part. A new file belongs to its folder's owner.
- * No symlink is followed. Changes by a client at the same time belong to the
- * step, too. The thread may have to wait for a safeguard's decision
- * (ic_set_unparked()). ret_info as in ic_step_close().
+ * concurrent reader may see a part. A new file belongs to its folder's owner,
+ * and so does a new folder, of mode 0755. No symlink is followed. Changes by a
+ * client at the same time belong to the step, too. The thread may have to wait
+ * for a safeguard's decision (ic_set_unparked()). ret_info as in
+ * ic_step_close().
  *
  * If it fails there is no step and no change: ERROR_PATH_OUTSIDE_ROOT,
  * ERROR_NOT_FOUND (a folder of the path), ERROR_INVALID_FIELD (not a file, or
- * not a valid path of one), ERROR_STEP_ACTIVE, ERROR_READ_ONLY_DIRECTORY,
- * ERROR_DENIED, ERROR_TOO_LARGE (for the filesystem), ERROR_IO_ERROR. */
+ * not a valid path of one, or of PATH_MAX bytes with a missing folder),
+ * ERROR_STEP_ACTIVE, ERROR_READ_ONLY_DIRECTORY, ERROR_DENIED, ERROR_TOO_LARGE
+ * (for the filesystem), ERROR_IO_ERROR. */
 gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
                        struct ic_step_info **ret_info, GError **error);
 

@@ -6,12 +6,14 @@
 #define AGENT_BASE_FILE_WRITE_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 struct file_write {
     char *path;    /* relative to the folder */
     char *command; /* shown in the history; NULL: "write_file PATH" */
     GBytes *content;
-    int mode; /* -1: keep the mode, or use the default */
+    int mode;          /* -1: keep the mode, or use the default */
+    bool make_parents; /* make the folders of the path that do not exist */
     /* Refuse if the current content differs from this; sha256 NULL: do not
      * check. */
     gint64 replaced_size;

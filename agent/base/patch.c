@@ -379,3 +379,47 @@ gboolean patch_append(GString *text, json_t *file, GError **error)
     change_clear(&change);
     return ok;
 }
+
+/* ---- parts and notes ----------------------------------------------------- */
+
+/* Return whether path equals wanted or lies below it. */
+static bool is_below(const char *path, const char *wanted)
+{
+    size_t len;
+
+    while (wanted[0] == '.' && wanted[1] == '/')
+        wanted += 2 + strspn(wanted + 2, "/");
+    len = strcmp(wanted, ".") == 0 ? 0 : strlen(wanted);
+    while (len > 0 && wanted[len - 1] == '/')
+        len--;
+    return len == 0 || (strncmp(path, wanted, len) == 0 &&
+                        (path[len] == '\0' || path[len] == '/'));
+}
+
+bool patch_is_wanted(json_t *file, char *const *paths)
+{
+    g_autofree char *path = json_bytes_get(file, "path", NULL);
+    g_autofree char *from = json_bytes_get(file, "from", NULL);
+    bool wanted = !paths || !paths[0];
+
+    for (size_t i = 0; paths && path && paths[i]; i++)
+        wanted |= is_below(path, paths[i]) ||
+                  (from && is_below(from, paths[i]));
+    return wanted;
+}
+
+char *patch_note_cut(gint64 step, gint64 cut)
+{
+    return g_strdup_printf("step %" G_GINT64_FORMAT " has %" G_GINT64_FORMAT
+                           " more changes, which are not in this patch",
+                           step, cut);
+}
+
+char *patch_note_partial(gint64 step)
+{
+    return g_strdup_printf(
+        "step %" G_GINT64_FORMAT
+        " exceeded its limit and cannot be undone: this patch has only the "
+        "files of which the undo log kept all old content before that",
+        step);
+}

@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "agent/base/cli_text.h"
 #include "agent/base/patch.h"
@@ -15,43 +14,18 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "common/errors.h"
-#include "common/json_bytes.h"
 
 struct request {
     const struct cli_place *place;
     gint64 step;        /* 0: the newest */
     char *const *paths; /* the requested paths; empty: all */
+    char **wanted;      /* the same, relative to the folder */
     bool json;
     enum cli_color color;
     bool found;       /* set: a requested path was found */
     gint64 cut;       /* set: number of changes that the log does not list */
     gboolean partial; /* set: the step is unprotected */
 };
-
-/* Return whether path equals wanted or lies below it. */
-static bool is_below(const char *path, const char *wanted)
-{
-    size_t len = strlen(wanted);
-
-    while (len > 0 && wanted[len - 1] == '/')
-        len--;
-    return len == 0 || (strncmp(path, wanted, len) == 0 &&
-                        (path[len] == '\0' || path[len] == '/'));
-}
-
-static bool is_wanted(const struct request *r, json_t *file)
-{
-    g_autofree char *path = json_bytes_get(file, "path", NULL);
-    g_autofree char *from = json_bytes_get(file, "from", NULL);
-    bool wanted = !r->paths[0];
-
-    for (size_t i = 0; path && r->paths[i]; i++) {
-        g_autofree char *there = cli_lookup_path(r->place, r->paths[i]);
-
-        wanted |= is_below(path, there) || (from && is_below(from, there));
-    }
-    return wanted;
-}
 
 /* Return 0 and error if there is none. */
 static gint64 newest_step(const struct cli_place *place, GError **error)
@@ -89,7 +63,7 @@ static gboolean output_part(struct request *r, json_t *answer, json_t *files,
 
     json_array_foreach(json_object_get(answer, "files"), i, file)
     {
-        if (!is_wanted(r, file))
+        if (!patch_is_wanted(file, r->wanted))
             continue;
         r->found = true;
         if (r->json)
@@ -129,26 +103,20 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
     return ok;
 }
 
-/* The log lists a limited number of a step's changes. */
-static void warn_of_cut(const struct request *r, gint64 step)
+/* text is taken. */
+static void warn(char *text)
 {
-    g_autofree char *text = g_strdup_printf(
-        "step %" G_GINT64_FORMAT " has %" G_GINT64_FORMAT
-        " more changes, which are not in this patch",
-        step, r->cut);
-
     cli_place_warn(text);
+    g_free(text);
 }
 
-static void warn_of_partial(gint64 step)
+static void find_paths(struct request *r)
 {
-    g_autofree char *text = g_strdup_printf(
-        "step %" G_GINT64_FORMAT
-        " exceeded its limit and cannot be undone: this patch has only the "
-        "files of which the undo log kept all old content before that",
-        step);
+    size_t n = g_strv_length((char **)r->paths);
 
-    cli_place_warn(text);
+    r->wanted = g_new0(char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        r->wanted[i] = cli_lookup_path(r->place, r->paths[i]);
 }
 
 static int run_request(struct request *r)
@@ -158,6 +126,7 @@ static int run_request(struct request *r)
     gint64 step = r->step ? r->step : newest_step(r->place, &error);
     int exit_code = CLI_OK;
 
+    find_paths(r);
     if (!step || !diff(r, step, files, &error)) {
         exit_code = cli_place_failed(r->place, error, NULL, r->json);
     } else if (r->json) {
@@ -171,11 +140,12 @@ static int run_request(struct request *r)
         json_decref(answer);
     } else {
         if (r->partial)
-            warn_of_partial(step);
+            warn(patch_note_partial(step));
         if (r->cut > 0)
-            warn_of_cut(r, step);
+            warn(patch_note_cut(step, r->cut));
     }
     json_decref(files);
+    g_strfreev(r->wanted);
     return exit_code;
 }
 

@@ -452,6 +452,7 @@ json_t *write_to_json(const struct file_write *write, gint64 step_id)
     json_bytes_set(object, "content", data, len);
     if (write->mode >= 0)
         set_int(object, "mode", write->mode);
+    set_true(object, "make_parents", write->make_parents);
     if (write->replaced_sha256)
         json_object_set_new(object, "replaces",
                             json_pack("{s:I, s:s}", "size",

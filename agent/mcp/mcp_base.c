@@ -12,7 +12,8 @@
 #include "agent/mcp/mcp_registry.h"
 #include "common/log.h"
 
-enum { DISCOVER_TTL_MS = 3600 * 1000 };
+/* The instructions name the network policy, which can change. */
+enum { DISCOVER_TTL_MS = 60 * 1000 };
 
 static const struct mcp_service *service_of(const struct mcp_call *call)
 {
@@ -22,13 +23,16 @@ static const struct mcp_service *service_of(const struct mcp_call *call)
 static json_t *describe(const struct mcp_call *call, enum mcp_version version)
 {
     const struct mcp_service *service = service_of(call);
+    g_autofree char *instructions = service->instructions
+                                        ? service->instructions(
+                                              mcp_call_registry(call)->opaque)
+                                        : NULL;
     json_t *capabilities = service->capabilities(version);
     json_t *result = json_pack("{s:o}", "capabilities", capabilities);
 
     json_object_set_new(capabilities, "logging", json_object());
-    if (service->instructions)
-        json_object_set_new(result, "instructions",
-                            json_string(service->instructions));
+    if (instructions)
+        json_object_set_new(result, "instructions", json_string(instructions));
     return result;
 }
 

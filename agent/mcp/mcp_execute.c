@@ -8,6 +8,7 @@
  */
 #include "agent/mcp/mcp_output.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/mcp/mcp_text.h"
 #include "agent/wire/command_json.h"
 
 #include <string.h>
@@ -135,16 +136,18 @@ static void on_done(const struct answer *answer, const GError *error,
 {
     struct mcp_job *job = opaque;
     struct run *run = job->data;
+    bool many = mcp_state_has_folders(mcp_state_of(job->call));
     json_t *result = describe(run, answer);
+    char *report = mcp_text_command(result, many);
 
     g_clear_handle_id(&run->timer, g_source_remove);
     if (error) {
         g_autofree char *text = mcp_state_advice(job->call, error);
 
         json_object_set_new(result, "error", json_string(text));
-        mcp_tools_refuse(job->call, result, "%s", text);
+        mcp_tools_fail(job->call, text, report, result);
     } else {
-        mcp_tools_finish(job->call, result);
+        mcp_tools_finish(job->call, report, result);
     }
     mcp_output_clear(&run->streams[0]);
     mcp_output_clear(&run->streams[1]);
@@ -161,8 +164,7 @@ static void start(struct mcp_job *job)
     struct run *run;
 
     if (!command) {
-        mcp_tools_refuse(job->call, NULL, "execute_command: %s",
-                         error->message);
+        mcp_tools_refuse(job->call, "execute_command: %s", error->message);
         mcp_queue_end(job);
         return;
     }

@@ -6,6 +6,7 @@
  * step of its own (control-protocol.md, write_file).
  */
 #include "agent/mcp/mcp_state.h"
+#include "agent/mcp/mcp_text.h"
 
 #include <string.h>
 
@@ -104,8 +105,10 @@ void mcp_tool_read_file(struct mcp_call *call, json_t *arguments)
     struct mcp_place place;
     json_t *view = look(call, arguments, view_file, &place);
 
-    if (view)
-        mcp_tools_finish(call, describe_read(view, place.path));
+    json_t *result = view ? describe_read(view, place.path) : NULL;
+
+    if (result)
+        mcp_tools_finish(call, mcp_text_file(result), result);
     json_decref(view);
 }
 
@@ -122,7 +125,7 @@ void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
     json_t *view = look(call, arguments, view_folder, &place);
 
     if (view)
-        mcp_tools_finish(call, view);
+        mcp_tools_finish(call, mcp_text_listing(view), view);
 }
 
 /* ---- writing ------------------------------------------------------------- */
@@ -155,6 +158,14 @@ static json_t *describe_write(const struct mcp_job *job,
     return result;
 }
 
+static void finish_write(struct mcp_job *job, const struct step_report *report)
+{
+    bool many = mcp_state_has_folders(mcp_state_of(job->call));
+    json_t *result = describe_write(job, report);
+
+    mcp_tools_finish(job->call, mcp_text_write(result, many), result);
+}
+
 /* Writing follows no symlink, because the guest could redirect it in the
  * meantime. The error names the current target. */
 static bool refuse_link(struct mcp_job *job, const char *path,
@@ -171,7 +182,7 @@ static bool refuse_link(struct mcp_job *job, const char *path,
                    g_utf8_validate(target, -1, NULL);
 
     if (is_link)
-        mcp_tools_refuse(job->call, NULL,
+        mcp_tools_refuse(job->call,
                          "%s contains a symbolic link or .., which writing "
                          "does not follow; it leads to %s: give that path",
                          path, target);
@@ -185,7 +196,7 @@ static void on_written(const struct answer *answer, const GError *error,
     const struct write *write = job->data;
 
     if (!error)
-        mcp_tools_finish(job->call, describe_write(job, answer->report));
+        finish_write(job, answer->report);
     else if (!refuse_link(job, write->path, error))
         mcp_state_refuse(job->call, error);
     mcp_queue_end(job);
@@ -245,6 +256,7 @@ static void start_write(struct mcp_job *job)
     struct file_write *write = new_write(job, g_bytes_new_take(data, len),
                                          &place);
 
+    write->make_parents = true;
     if (mode)
         write->mode = (int)json_integer_value(mode);
     send_write(job, &place, write, 0);
@@ -260,9 +272,8 @@ void mcp_tool_write_file(struct mcp_call *call, json_t *arguments)
     if (g_strcmp0(encoding, "base64") == 0)
         data = json_bytes_get(arguments, "content", &len);
     if (g_strcmp0(encoding, "base64") == 0 && !data)
-        mcp_tools_refuse(call, NULL,
-                         "write_file: the argument 'content' is "
-                         "not valid base64");
+        mcp_tools_refuse(call, "write_file: the argument 'content' is "
+                               "not valid base64");
     else
         mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_write,
                       NULL);
@@ -328,12 +339,12 @@ static bool check_count(struct mcp_job *job, unsigned count)
         json_object_get(job->arguments, "path"));
 
     if (count == 0)
-        mcp_tools_refuse(job->call, NULL,
+        mcp_tools_refuse(job->call,
                          "'old_text' is not in %s; read the file and copy the "
                          "text exactly, including white space",
                          path);
     else if (count > 1 && !all)
-        mcp_tools_refuse(job->call, NULL,
+        mcp_tools_refuse(job->call,
                          "'old_text' occurs %u times in %s; add more of the "
                          "surrounding text, or \"replace_all\": true",
                          count, path);
@@ -353,7 +364,7 @@ static bool check_size(struct mcp_job *job, size_t len, unsigned count)
 
     if (kept + added <= MCP_HOST_WRITE_MAX)
         return true;
-    mcp_tools_refuse(job->call, NULL,
+    mcp_tools_refuse(job->call,
                      "the file would be %" G_GUINT64_FORMAT
                      " bytes long, and the limit of a call is %d; edit it with "
                      "a command, such as sed -i",
@@ -403,9 +414,8 @@ void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments)
 {
     if (json_equal(json_object_get(arguments, "old_text"),
                    json_object_get(arguments, "new_text")))
-        mcp_tools_refuse(call, NULL,
-                         "edit_file: 'old_text' and 'new_text' are "
-                         "the same, so nothing would change");
+        mcp_tools_refuse(call, "edit_file: 'old_text' and 'new_text' are "
+                               "the same, so nothing would change");
     else
         mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_edit,
                       NULL);

@@ -18,8 +18,7 @@
 #include "agent/base/file_write.h"
 #include "agent/base/folder_ref.h"
 #include "agent/base/reply.h"
-#include "agent/session/session_events.h"
-#include "agent/session/undo_extent.h"
+#include "agent/session/session.h"
 
 enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* maximum bytes of write_file */
 
@@ -46,6 +45,15 @@ struct mcp_host {
     void (*restore)(void *host, struct folder_ref directory,
                     const struct undo_extent *extent, const GPtrArray *paths,
                     reply_done done, void *opaque);
+    void (*redo)(void *host, struct folder_ref directory,
+                 const struct undo_extent *extent, reply_done done,
+                 void *opaque);
+    /* As session_patch(); request is borrowed. */
+    void (*diff)(void *host, struct folder_ref directory,
+                 const struct patch_request *request, reply_done done,
+                 void *opaque);
+    /* Return the server's instructions (mcp_guest.h): a new string. */
+    char *(*instructions)(void *host);
     /* Get the status. Returns why the last start failed, or NULL. All borrowed,
      * as in session.h. */
     const char *(*get_status)(void *host, struct session_status *ret_status);

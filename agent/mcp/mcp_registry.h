@@ -26,7 +26,10 @@ struct mcp_method {
 };
 
 struct mcp_service {
-    const char *name, *title, *version, *description, *instructions;
+    const char *name, *title, *version, *description;
+    /* Return what a model should know beforehand: a new string. NULL: nothing.
+     */
+    char *(*instructions)(void *opaque);
     /* Return the capabilities of the service: a new object, without
      * "logging". */
     json_t *(*capabilities)(enum mcp_version version);

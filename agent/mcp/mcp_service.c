@@ -12,7 +12,6 @@
 #include "agent/mcp/mcp_news.h"
 #include "agent/mcp/mcp_resources.h"
 #include "common/errors.h"
-#include "shim/wire.h"
 
 /* Generated from mcp_tools.json. */
 static const char tools_text[] =
@@ -26,6 +25,8 @@ static const struct mcp_tool tool_table[] = {
     { "edit_file", mcp_tool_edit_file },
     { "list_directory", mcp_tool_list_directory },
     { "undo", mcp_tool_undo },
+    { "redo", mcp_tool_redo },
+    { "diff", mcp_tool_diff },
     { "get_undo_history", mcp_tool_history },
     { "get_session_status", mcp_tool_status },
     { NULL, NULL },
@@ -61,17 +62,19 @@ static json_t *capabilities(enum mcp_version version)
     return all;
 }
 
+static char *instructions(void *opaque)
+{
+    struct mcp_state *service = opaque;
+
+    return service->host->instructions(service->host_opaque);
+}
+
 static const struct mcp_service stepback = {
     .name = "stepback",
     .title = "Stepback",
     .version = PACKAGE_VERSION,
     .description = "A sandbox with exact undo for a working folder",
-    .instructions =
-        "Commands run in a Linux virtual machine that sees the user's working "
-        "folder as " WIRE_DEFAULT_CWD
-        ". Each command and each file write is a step. The tool 'undo' undoes "
-        "a step, with all newer steps, by the step_id of its result. File "
-        "paths are relative to the working folder.",
+    .instructions = instructions,
     .capabilities = capabilities,
     .methods = methods,
 };

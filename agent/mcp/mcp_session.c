@@ -2,9 +2,6 @@
  *
  * mcp_session - see mcp_session.h.
  *
- * The service sends one request at a time, so at most one operation waits for a
- * session start ("waiting") or is in progress.
- *
  * How to recognise our command among the session's: no other command can run
  * while ours does, and a command refused because another one runs is answered
  * without an event. So the first event.step_started after our command was
@@ -17,6 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/mcp/mcp_guest.h"
+#include "agent/mcp/mcp_session_core.h"
+#include "agent/mcp/mcp_session_ops.h"
 #include "agent/vm/session_config.h"
 #include "common/errors.h"
 #include "common/fd.h"
@@ -25,149 +25,6 @@
 /* How long a frontend may decide on a safeguard before an MCP client's answer
  * counts. */
 enum { GRACE_MS = 10000 };
-
-G_STATIC_ASSERT((int)MCP_HOST_WRITE_MAX == (int)SESSION_WRITE_MAX);
-
-/* A request to the session. */
-struct operation {
-    struct mcp_session *host;
-    void (*run)(struct operation *operation);
-    struct reply reply;
-
-    struct command *command;
-    struct folder_ref directory;
-    char *folder; /* its label */
-    struct file_write *write;
-    GPtrArray *paths; /* to restore, of char * */
-    unsigned count;
-    struct undo_extent extent;
-};
-
-struct mcp_session {
-    struct session *session;
-    struct mcp_state *service;
-
-    mcp_session_make_config make; /* NULL: a frontend starts the session */
-    const void *make_opaque;
-    int folder_fd; /* used for reads while the session does not run, or -1 */
-    bool starting;
-    struct operation *waiting;
-    char *start_error; /* of the last start, or NULL */
-
-    bool executing; /* our command was accepted and is not yet answered */
-    gint64 step_id; /* of our command; 0: unknown yet */
-    struct step_report *report; /* of our command, or NULL */
-    mcp_host_output output;
-    void *output_opaque;
-};
-
-/* ---- operations ---------------------------------------------------------- */
-
-static void operation_free(struct operation *operation)
-{
-    command_free(operation->command);
-    g_free(operation->folder);
-    file_write_free(operation->write);
-    g_clear_pointer(&operation->paths, g_ptr_array_unref);
-    g_free(operation);
-}
-
-static struct operation *operation_new(struct mcp_session *host,
-                                       void (*run)(struct operation *),
-                                       struct folder_ref directory,
-                                       reply_done done, void *opaque)
-{
-    struct operation *operation = g_new0(struct operation, 1);
-
-    operation->host = host;
-    operation->run = run;
-    operation->directory = directory;
-    operation->directory.name = operation->folder = g_strdup(directory.name);
-    operation->reply = (struct reply){ done, opaque };
-    return operation;
-}
-
-static void on_answered(const struct answer *answer, const GError *error,
-                        void *opaque)
-{
-    struct operation *operation = opaque;
-
-    reply_send(&operation->reply, answer, error);
-    operation_free(operation);
-}
-
-/* ---- starting an own session --------------------------------------------- */
-
-static void start(struct mcp_session *host);
-
-static void start_over(struct mcp_session *host, const GError *error)
-{
-    struct operation *operation = g_steal_pointer(&host->waiting);
-
-    host->starting = false;
-    g_clear_pointer(&host->start_error, g_free);
-    if (error && error_code_of(error) != ERROR_CANCELLED) {
-        host->start_error = g_strdup(error->message);
-        log_warn(LOG_MCP, "the session is not running: %s", error->message);
-    }
-    if (!operation)
-        return;
-    if (error)
-        on_answered(NULL, error, operation);
-    else
-        operation->run(operation);
-}
-
-static void on_started(const struct answer *answer, const GError *error,
-                       void *opaque)
-{
-    start_over(opaque, error);
-}
-
-static void on_broken_stopped(const struct answer *answer, const GError *error,
-                              void *opaque)
-{
-    start(opaque);
-}
-
-static enum session_state state_of(const struct mcp_session *host)
-{
-    struct session_status status;
-
-    session_get_status(host->session, &status);
-    return status.state;
-}
-
-static void start(struct mcp_session *host)
-{
-    g_autoptr(GError) error = NULL;
-    struct session_config *config;
-
-    host->starting = true;
-    if (state_of(host) == SESSION_BROKEN) {
-        session_stop(host->session, on_broken_stopped, host);
-        return;
-    }
-    config = host->make(host->make_opaque, &error);
-    if (config)
-        session_start(host->session, config, on_started, host);
-    else
-        start_over(host, error);
-}
-
-static void carry_out(struct operation *operation)
-{
-    struct mcp_session *host = operation->host;
-    bool running = state_of(host) == SESSION_RUNNING;
-
-    if (!host->make || (running && !host->starting)) {
-        operation->run(operation);
-        return;
-    }
-    host->waiting = operation;
-    if (!host->starting)
-        start(host);
-}
 
 /* ---- commands ------------------------------------------------------------ */
 
@@ -183,7 +40,7 @@ static void on_executed(const struct answer *answer, const GError *error,
     host->output = NULL;
     if (error && last)
         own.report = last;
-    on_answered(&own, error, operation);
+    mcp_operation_answer(&own, error, operation);
     if (last)
         step_report_unref(last);
 }
@@ -207,13 +64,13 @@ static void host_execute(void *opaque, struct command *command,
                          void *done_opaque)
 {
     struct mcp_session *host = opaque;
-    struct operation *operation = operation_new(host, run_execute, FOLDER_NONE,
-                                                done, done_opaque);
+    struct operation *operation = mcp_operation_new(
+        host, run_execute, FOLDER_NONE, done, done_opaque);
 
     operation->command = command;
     host->output = output;
     host->output_opaque = done_opaque;
-    carry_out(operation);
+    mcp_session_carry_out(operation);
 }
 
 static void host_cancel(void *opaque)
@@ -228,7 +85,7 @@ static void host_cancel(void *opaque)
         return;
     error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
                                 "the command was cancelled");
-    on_answered(NULL, error, operation);
+    mcp_operation_answer(NULL, error, operation);
 }
 
 /* ---- the folder ---------------------------------------------------------- */
@@ -256,87 +113,27 @@ static int host_folder_fd(void *opaque, struct folder_ref directory,
 {
     struct mcp_session *host = opaque;
 
-    return host->make && state_of(host) != SESSION_RUNNING && !directory.given
+    return host->make && mcp_session_state(host) != SESSION_RUNNING &&
+                   !directory.given
                ? open_folder(host, error)
                : session_folder_fd(host->session, directory, error);
 }
 
 /* ---- other host operations ----------------------------------------------- */
 
-static void run_write(struct operation *operation)
+static char *host_instructions(void *opaque)
 {
-    session_write_file(operation->host->session, operation->directory,
-                       g_steal_pointer(&operation->write), on_answered,
-                       operation);
-}
+    struct mcp_session *host = opaque;
+    struct session_config *own = NULL;
+    struct session_status status;
+    char *text;
 
-static void host_write_file(void *opaque, struct folder_ref directory,
-                            struct file_write *write, reply_done done,
-                            void *done_opaque)
-{
-    struct operation *operation = operation_new(opaque, run_write, directory,
-                                                done, done_opaque);
-
-    operation->write = write;
-    carry_out(operation);
-}
-
-static void run_history(struct operation *operation)
-{
-    session_history(operation->host->session, operation->directory,
-                    operation->count, on_answered, operation);
-}
-
-static void host_history(void *opaque, struct folder_ref directory,
-                         unsigned limit, reply_done done, void *done_opaque)
-{
-    struct operation *operation = operation_new(opaque, run_history, directory,
-                                                done, done_opaque);
-
-    operation->count = limit;
-    carry_out(operation);
-}
-
-static void run_rollback(struct operation *operation)
-{
-    session_rollback(operation->host->session, operation->directory,
-                     &operation->extent, on_answered, operation);
-}
-
-static void host_rollback(void *opaque, struct folder_ref directory,
-                          const struct undo_extent *extent, reply_done done,
-                          void *done_opaque)
-{
-    struct operation *operation = operation_new(opaque, run_rollback, directory,
-                                                done, done_opaque);
-
-    operation->extent = *extent;
-    carry_out(operation);
-}
-
-static gpointer copy_path(gconstpointer path, gpointer data)
-{
-    return g_strdup(path);
-}
-
-static void run_restore(struct operation *operation)
-{
-    session_restore(operation->host->session, operation->directory,
-                    &operation->extent, operation->paths, false, on_answered,
-                    operation);
-}
-
-static void host_restore(void *opaque, struct folder_ref directory,
-                         const struct undo_extent *extent,
-                         const GPtrArray *paths, reply_done done,
-                         void *done_opaque)
-{
-    struct operation *operation = operation_new(opaque, run_restore, directory,
-                                                done, done_opaque);
-
-    operation->extent = *extent;
-    operation->paths = g_ptr_array_copy((GPtrArray *)paths, copy_path, NULL);
-    carry_out(operation);
+    session_get_status(host->session, &status);
+    if (!status.config && host->make)
+        own = host->make(host->make_opaque, NULL);
+    text = mcp_guest_instructions(own ? own : status.config);
+    session_config_free(own);
+    return text;
 }
 
 static const char *host_get_status(void *opaque,
@@ -366,10 +163,13 @@ static void host_decide(void *opaque, const char *safeguard_id, bool allow)
 static const struct mcp_host mcp_host = {
     .execute = host_execute,
     .cancel = host_cancel,
-    .write_file = host_write_file,
-    .history = host_history,
-    .rollback = host_rollback,
-    .restore = host_restore,
+    .write_file = mcp_session_write_file,
+    .history = mcp_session_history,
+    .rollback = mcp_session_rollback,
+    .restore = mcp_session_restore,
+    .redo = mcp_session_redo,
+    .diff = mcp_session_diff,
+    .instructions = host_instructions,
     .get_status = host_get_status,
     .folder_fd = host_folder_fd,
     .decide = host_decide,
@@ -447,8 +247,7 @@ struct mcp_session *mcp_session_new_own(struct session *session,
     host = host_new(session, 0);
     host->make = make;
     host->make_opaque = opaque;
-    host->starting = true;
-    session_start(session, config, on_started, host);
+    mcp_session_begin(host, config);
     return host;
 }
 

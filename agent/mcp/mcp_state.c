@@ -18,6 +18,9 @@ static const struct {
     const char *text;
 } advice[] = {
     { ERROR_NO_SESSION, "get_session_status has details" },
+    { ERROR_NOTHING_TO_REDO,
+      "only steps that were undone can be redone, and only until the folder "
+      "changes again; get_undo_history says how many" },
     { ERROR_NOTHING_TO_UNDO, "get_undo_history lists the existing steps" },
     { ERROR_UNDO_BARRIER,
       "another program has changed these files since: ask the user, and only "
@@ -63,7 +66,7 @@ void mcp_state_refuse(struct mcp_call *call, const GError *error)
 {
     g_autofree char *text = mcp_state_advice(call, error);
 
-    mcp_tools_refuse(call, NULL, "%s", text);
+    mcp_tools_refuse(call, "%s", text);
 }
 
 static void cut_array(json_t *object, const char *key, size_t max)
@@ -95,6 +98,14 @@ json_t *mcp_state_report(const struct step_report *report)
         json_object_set_new(copy, "truncated", json_false());
     cut_array(copy, "changes", CHANGES_SHOWN);
     return copy;
+}
+
+bool mcp_state_has_folders(struct mcp_state *service)
+{
+    struct session_status status;
+
+    service->host->get_status(service->host_opaque, &status);
+    return status.config && status.config->n_directories > 1;
 }
 
 /* Return the rest of path beneath folder, or NULL. */

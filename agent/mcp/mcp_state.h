@@ -42,6 +42,9 @@ void mcp_state_refuse(struct mcp_call *call, const GError *error);
  * object. */
 json_t *mcp_state_report(const struct step_report *report);
 
+/* Return whether the session has several working folders. */
+bool mcp_state_has_folders(struct mcp_state *service);
+
 /* The file that a tool's arguments refer to. An absolute guest path is made
  * relative to the folder that is mounted there. */
 struct mcp_place {
@@ -57,6 +60,8 @@ void mcp_tool_write_file(struct mcp_call *call, json_t *arguments);
 void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments);
 void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments);
 void mcp_tool_undo(struct mcp_call *call, json_t *arguments);
+void mcp_tool_redo(struct mcp_call *call, json_t *arguments);
+void mcp_tool_diff(struct mcp_call *call, json_t *arguments);
 void mcp_tool_history(struct mcp_call *call, json_t *arguments);
 void mcp_tool_status(struct mcp_call *call, json_t *arguments);
 

@@ -117,7 +117,7 @@ void mcp_tools_call(struct mcp_tools *tools, struct mcp_call *call)
     problem = mcp_schema_check(json_object_get(definition, "inputSchema"),
                                arguments);
     if (problem)
-        mcp_tools_refuse(call, NULL, "%s: %s", tool->name, problem);
+        mcp_tools_refuse(call, "%s: %s", tool->name, problem);
     else
         tool->run(call, arguments);
 }
@@ -139,19 +139,26 @@ static void finish(struct mcp_call *call, char *text, json_t *structured,
     mcp_call_finish(call, result);
 }
 
-void mcp_tools_finish(struct mcp_call *call, json_t *structured)
+void mcp_tools_finish(struct mcp_call *call, char *text, json_t *structured)
 {
-    char *text = json_dumps(structured, JSON_COMPACT);
-
     finish(call, text, structured, false);
-    free(text);
+    g_free(text);
 }
 
-void mcp_tools_refuse(struct mcp_call *call, json_t *structured,
-                      const char *format, ...)
+void mcp_tools_fail(struct mcp_call *call, const char *sentence, char *text,
+                    json_t *structured)
+{
+    g_autofree char *valid = g_utf8_make_valid(sentence, -1);
+    g_autofree char *both = g_strconcat(valid, text ? "\n" : NULL, text, NULL);
+
+    log_info(LOG_MCP, "the tool says: %s", valid);
+    finish(call, both, structured, true);
+    g_free(text);
+}
+
+void mcp_tools_refuse(struct mcp_call *call, const char *format, ...)
 {
     g_autofree char *text = NULL, *valid = NULL;
-    char *dump = NULL;
     va_list args;
 
     va_start(args, format);
@@ -159,14 +166,5 @@ void mcp_tools_refuse(struct mcp_call *call, json_t *structured,
     va_end(args);
     valid = g_utf8_make_valid(text, -1);
     log_info(LOG_MCP, "the tool says: %s", valid);
-    if (structured) {
-        g_autofree char *both = NULL;
-
-        dump = json_dumps(structured, JSON_COMPACT);
-        both = g_strdup_printf("%s\n%s", valid, dump);
-        finish(call, both, structured, true);
-        free(dump);
-    } else {
-        finish(call, valid, NULL, true);
-    }
+    finish(call, valid, NULL, true);
 }

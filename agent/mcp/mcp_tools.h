@@ -31,10 +31,15 @@ void mcp_tools_free(struct mcp_tools *tools);
 void mcp_tools_list(struct mcp_tools *tools, struct mcp_call *call);
 void mcp_tools_call(struct mcp_tools *tools, struct mcp_call *call);
 
-/* Finish a tool's call: with structured (taken) and the same data as text, or
- * with a sentence about the problem and structured, which may be NULL. */
-void mcp_tools_finish(struct mcp_call *call, json_t *structured);
-void mcp_tools_refuse(struct mcp_call *call, json_t *structured,
-                      const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* Finish a tool's call with a text for the model, which must not be empty, and
+ * the same data as structured content. Both are taken. */
+void mcp_tools_finish(struct mcp_call *call, char *text, json_t *structured);
+/* The same after an error, which a sentence describes: the text is what
+ * happened before it; NULL: nothing. */
+void mcp_tools_fail(struct mcp_call *call, const char *sentence, char *text,
+                    json_t *structured);
+/* Finish it with a sentence about the problem alone. */
+void mcp_tools_refuse(struct mcp_call *call, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
 
 #endif

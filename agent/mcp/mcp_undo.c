@@ -4,6 +4,7 @@
  */
 #include "agent/client/report_json.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/mcp/mcp_text.h"
 #include "agent/wire/payload.h"
 #include "agent/wire/status_json.h"
 
@@ -38,10 +39,13 @@ static void on_history(const struct answer *answer, const GError *error,
 {
     struct mcp_job *job = opaque;
 
-    if (error)
+    if (error) {
         mcp_state_refuse(job->call, error);
-    else
-        mcp_tools_finish(job->call, describe(answer));
+    } else {
+        json_t *result = describe(answer);
+
+        mcp_tools_finish(job->call, mcp_text_history(result), result);
+    }
     mcp_queue_end(job);
 }
 
@@ -64,39 +68,64 @@ void mcp_tool_history(struct mcp_call *call, json_t *arguments)
 
 /* ---- undo ---------------------------------------------------------------- */
 
+static void finish(struct mcp_job *job, const struct answer *answer,
+                   const GError *error, enum mcp_text_undo kind)
+{
+    bool many = mcp_state_has_folders(mcp_state_of(job->call));
+    json_t *result = describe(answer);
+    bool none = json_array_size(json_object_get(result, "steps")) == 0;
+    char *text = error && none ? NULL : mcp_text_undo(result, kind, many);
+
+    if (error) {
+        g_autofree char *sentence = mcp_state_advice(job->call, error);
+
+        mcp_tools_fail(job->call, sentence, text, result);
+    } else {
+        mcp_tools_finish(job->call, text, result);
+    }
+    mcp_queue_end(job);
+}
+
 static void on_undone(const struct answer *answer, const GError *error,
                       void *opaque)
 {
-    struct mcp_job *job = opaque;
-    json_t *result = describe(answer);
+    finish(opaque, answer, error, MCP_TEXT_UNDO);
+}
 
-    if (error) {
-        g_autofree char *text = mcp_state_advice(job->call, error);
+static void on_restored(const struct answer *answer, const GError *error,
+                        void *opaque)
+{
+    finish(opaque, answer, error, MCP_TEXT_RESTORE);
+}
 
-        mcp_tools_refuse(job->call, result, "%s", text);
-    } else {
-        mcp_tools_finish(job->call, result);
-    }
-    mcp_queue_end(job);
+static void on_redone(const struct answer *answer, const GError *error,
+                      void *opaque)
+{
+    finish(opaque, answer, error, MCP_TEXT_REDO);
+}
+
+static struct undo_extent extent_of(json_t *arguments)
+{
+    json_t *steps = json_object_get(arguments, "steps");
+
+    return (struct undo_extent){
+        .steps = steps ? (unsigned)json_integer_value(steps) : 1,
+        .step_id = json_integer_value(json_object_get(arguments, "step_id")),
+        .force = json_is_true(json_object_get(arguments, "force")),
+    };
 }
 
 static void start_undo(struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
     struct folder_ref directory = folder_from_json(job->arguments);
-    json_t *steps = json_object_get(job->arguments, "steps");
+    const struct undo_extent extent = extent_of(job->arguments);
     g_autoptr(GPtrArray) paths = NULL;
-    const struct undo_extent extent = {
-        .steps = steps ? (unsigned)json_integer_value(steps) : 1,
-        .step_id = json_integer_value(
-            json_object_get(job->arguments, "step_id")),
-        .force = json_is_true(json_object_get(job->arguments, "force")),
-    };
 
     /* The schema has validated it. */
     if (payload_get_paths(job->arguments, &paths, NULL))
         service->host->restore(service->host_opaque, directory, &extent, paths,
-                               on_undone, job);
+                               on_restored, job);
     else
         service->host->rollback(service->host_opaque, directory, &extent,
                                 on_undone, job);
@@ -109,19 +138,34 @@ void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
     g_autoptr(GError) error = NULL;
 
     if (json_object_get(arguments, "steps") && id)
-        mcp_tools_refuse(call, NULL,
-                         "undo: give either 'steps' or 'step_id', "
-                         "not both");
+        mcp_tools_refuse(call, "undo: give either 'steps' or 'step_id', "
+                               "not both");
     else if (id && json_integer_value(id) == 0)
-        mcp_tools_refuse(call, NULL,
+        mcp_tools_refuse(call,
                          "undo: 'step_id' must not be 0, which means that no "
                          "step was begun");
     else if (json_object_get(arguments, "paths") &&
              !payload_get_paths(arguments, &paths, &error))
-        mcp_tools_refuse(call, NULL, "undo: %s", error->message);
+        mcp_tools_refuse(call, "undo: %s", error->message);
     else
         mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_undo,
                       NULL);
+}
+
+/* ---- redo ---------------------------------------------------------------- */
+
+static void start_redo(struct mcp_job *job)
+{
+    struct mcp_state *service = mcp_state_of(job->call);
+    const struct undo_extent extent = extent_of(job->arguments);
+
+    service->host->redo(service->host_opaque, folder_from_json(job->arguments),
+                        &extent, on_redone, job);
+}
+
+void mcp_tool_redo(struct mcp_call *call, json_t *arguments)
+{
+    mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_redo, NULL);
 }
 
 /* ---- status -------------------------------------------------------------- */
@@ -137,5 +181,5 @@ void mcp_tool_status(struct mcp_call *call, json_t *arguments)
 
     if (error)
         json_object_set_new(result, "error", json_string(error));
-    mcp_tools_finish(call, result);
+    mcp_tools_finish(call, mcp_text_status(result), result);
 }

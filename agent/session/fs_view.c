@@ -205,18 +205,6 @@ json_t *fs_view_list(int root_fd, const char *path, unsigned limit,
     return result;
 }
 
-static bool has_many_escapes(const char *data, size_t len)
-{
-    size_t escapes = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)data[i];
-
-        escapes += (c < 32 && c != '\n' && c != '\t') || c == 127;
-    }
-    return escapes > len / 16;
-}
-
 static json_t *read_range(int fd, const char *path, int64_t offset,
                           size_t length, GError **error)
 {
@@ -239,9 +227,7 @@ static json_t *read_range(int fd, const char *path, int64_t offset,
             break;
         done += (size_t)n;
     }
-    /* A control character takes six bytes in JSON; base64 needs at most four
-     * bytes per three. */
-    if (has_many_escapes(data, done))
+    if (json_bytes_has_many_escapes(data, done))
         json_bytes_force_base64(result);
     json_bytes_set(result, "data", data, done);
     json_object_set_new(result, "offset", json_integer(offset));

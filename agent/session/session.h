@@ -124,6 +124,23 @@ void session_history(struct session *session, struct folder_ref directory,
 void session_diff(struct session *session, struct folder_ref directory,
                   gint64 step, unsigned first, reply_done done, void *opaque);
 
+/* Part of a step's diff, as a patch for git(1). */
+struct patch_request {
+    gint64 step;
+    unsigned first; /* as in session_diff() */
+    gsize max;      /* bytes, at most SESSION_PATCH_MAX: the patch ends before
+                       the file that exceeds it, except the first */
+    char *const *paths; /* only these, with all below; NULL: all files */
+};
+
+enum { SESSION_PATCH_MAX = 4 << 20 };
+
+/* The same as a patch: "step_id", "patch" (with "encoding" if it is base64),
+ * "next", "cut" and "unprotected". request is borrowed. */
+void session_patch(struct session *session, struct folder_ref directory,
+                   const struct patch_request *request, reply_done done,
+                   void *opaque);
+
 /* Undo by path: restore these paths (of char *) of one folder, as a new step,
  * to their state before the oldest step of the extent. dry: report only. The
  * answer is that of session_rollback() plus the new step, whose report also

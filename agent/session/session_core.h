@@ -52,6 +52,7 @@ struct session {
                              queue was full (session_undo.c) */
     GHashTable *undone;   /* step id -> set of folders (redo_units.h) */
     GPtrArray *questions; /* pending decisions (session_guard.c) */
+    GQueue patches;       /* of struct patch_job (session_patch.c) */
 };
 
 /* Return why a state other than SESSION_RUNNING refuses requests, with the

@@ -20,6 +20,7 @@
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_execution.h"
 #include "agent/session/session_guard.h"
+#include "agent/session/session_patch.h"
 #include "agent/session/session_port.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -200,6 +201,7 @@ void session_end(struct session *session)
         STEPBACK_ERROR, ERROR_CANCELLED, "the supervisor is shutting down");
 
     session->state = SESSION_STOPPED;
+    session_patch_abandon(session, error);
     forget_machine(session);
     reply_send(&session->starter, NULL, error);
     reply_send(&session->stopper, NULL, error);

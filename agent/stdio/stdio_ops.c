@@ -247,15 +247,19 @@ static gboolean configure_undo(const struct stdio_call *call, json_t *payload,
 static gboolean diff(const struct stdio_call *call, json_t *payload,
                      GError **error)
 {
-    gint64 step, first = 0;
+    struct folder_ref directory = folder_from_json(payload);
+    g_autoptr(GPtrArray) paths = NULL;
+    struct patch_request request;
+    bool as_patch;
 
-    if (!message_get_int(payload, "step_id", G_MININT64, G_MAXINT64, &step,
-                         error) ||
-        !message_get_optional_int(payload, "first", 0, G_MAXINT32, &first,
-                                  error))
+    if (!payload_get_diff(payload, &request, &paths, &as_patch, error))
         return FALSE;
-    session_diff(call->session, folder_from_json(payload), step,
-                 (unsigned)first, stdio_call_on_answer, stdio_call_keep(call));
+    if (as_patch)
+        session_patch(call->session, directory, &request, stdio_call_on_answer,
+                      stdio_call_keep(call));
+    else
+        session_diff(call->session, directory, request.step, request.first,
+                     stdio_call_on_answer, stdio_call_keep(call));
     return TRUE;
 }
 
@@ -375,7 +379,9 @@ static const struct stdio_operation operations[] = {
     { "undo.preview", preview, { "steps", "step_id", "force", "directory" } },
     { "undo.history", history, { "limit", "directory" } },
     { "undo.configure", configure_undo, { NULL } },
-    { "undo.diff", diff, { "step_id", "first", "directory" } },
+    { "undo.diff",
+      diff,
+      { "step_id", "first", "directory", "format", "paths" } },
     { "undo.discard", discard, { "directory" } },
     { "safeguard.configure", configure_guard, { NULL } },
     { "safeguard.confirm", confirm_guard, { "safeguard_id", "action" } },

@@ -15,7 +15,7 @@
 #include "common/fd.h"
 #include "common/message.h"
 
-enum { MAX_IMAGE_JSON = 64 << 10 };
+enum { MAX_IMAGE_JSON = 64 << 10, MAX_TOOLS = 64, MAX_TOOL_NAME = 32 };
 
 char *guest_image_dir(const char *name, GError **error)
 {
@@ -52,33 +52,78 @@ static char *find_file(const char *dir, const char *name)
     return access(path, F_OK) == 0 ? g_steal_pointer(&path) : NULL;
 }
 
-static gboolean read_append(struct guest_image *image, const char *dir,
-                            GError **error)
+/* Read dir/image.json. *ret_json: a new object, or NULL if there is no such
+ * file. */
+static gboolean read_json(const char *dir, json_t **ret_json, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "image.json", NULL);
     g_autofree char *text = NULL;
-    const char *append = "";
+    const char *append = NULL;
     json_t *json;
     size_t len;
-    gboolean ok;
     int rc = fd_read_file(AT_FDCWD, path, MAX_IMAGE_JSON, &text, &len);
 
+    *ret_json = NULL;
     if (rc == -ENOENT)
         return TRUE;
     json = rc == 0 ? json_loadb(text, len, 0, NULL) : NULL;
-    ok = json_is_object(json) &&
-         message_get_optional_string(json, "append", &append, NULL);
-    if (ok) {
+    if (json_is_object(json) &&
+        message_get_optional_string(json, "append", &append, NULL)) {
+        *ret_json = json;
+        return TRUE;
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "%s is damaged; rebuild the image with: stepback image build",
+                path);
+    json_decref(json);
+    return FALSE;
+}
+
+static gboolean read_append(struct guest_image *image, const char *dir,
+                            GError **error)
+{
+    const char *append;
+    json_t *json;
+
+    if (!read_json(dir, &json, error))
+        return FALSE;
+    append = json_string_value(json_object_get(json, "append"));
+    if (append) {
         g_free(image->append);
         image->append = g_strdup(append);
-    } else {
-        g_set_error(
-            error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-            "%s is damaged; rebuild the image with: stepback image build",
-            path);
     }
     json_decref(json);
-    return ok;
+    return TRUE;
+}
+
+static bool is_tool(const char *name)
+{
+    static const char allowed[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS
+        "._+-";
+
+    return name && *name && strlen(name) <= MAX_TOOL_NAME &&
+           name[strspn(name, allowed)] == '\0';
+}
+
+char **guest_image_tools(const char *name)
+{
+    g_autoptr(GPtrArray) tools = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *dir = guest_image_dir(name, NULL);
+    json_t *json = NULL, *tool;
+    size_t i;
+
+    if (!dir || !read_json(dir, &json, NULL))
+        return NULL;
+    json_array_foreach(json_object_get(json, "tools"), i, tool)
+    {
+        if (is_tool(json_string_value(tool)) && tools->len < MAX_TOOLS)
+            g_ptr_array_add(tools, g_strdup(json_string_value(tool)));
+    }
+    json_decref(json);
+    if (tools->len == 0)
+        return NULL;
+    g_ptr_array_add(tools, NULL);
+    return (char **)g_ptr_array_steal(tools, NULL);
 }
 
 static void set_no_image(const char *name, const char *dir, GError **error)

@@ -8,7 +8,8 @@
  *     vmlinuz         the kernel
  *     initrd          its initramfs
  *     rootfs.ext4     optional: a root file system, attached read-only
- *     image.json      {"append": "words for the kernel's command line"}
+ *     image.json      {"append": "words for the kernel's command line",
+ *                     "tools": ["bash", "git", ...]}
  */
 #ifndef AGENT_VM_GUEST_IMAGE_H
 #define AGENT_VM_GUEST_IMAGE_H
@@ -35,6 +36,11 @@ char *guest_image_dir(const char *name, GError **error);
 struct guest_image *guest_image_find(const char *name, const char *kernel,
                                      const char *initrd, const char *disk,
                                      GError **error);
+
+/* Return the names of the well-known tools that an image has, as its builder
+ * found them: a new array that is not empty, or NULL if they are unknown. */
+char **guest_image_tools(const char *name);
+
 void guest_image_free(struct guest_image *image);
 
 #endif

@@ -125,3 +125,35 @@ gboolean payload_get_extent(json_t *payload, struct undo_extent *ret_extent,
     *ret_extent = (struct undo_extent){ (unsigned)steps, id, force };
     return TRUE;
 }
+
+gboolean payload_get_diff(json_t *payload, struct patch_request *ret_request,
+                          GPtrArray **ret_paths, bool *ret_patch,
+                          GError **error)
+{
+    json_t *list = json_object_get(payload, "paths");
+    const char *format = "files";
+    gint64 step, first = 0;
+
+    if (!message_get_int(payload, "step_id", G_MININT64, G_MAXINT64, &step,
+                         error) ||
+        !message_get_optional_int(payload, "first", 0, G_MAXINT32, &first,
+                                  error) ||
+        !message_get_optional_string(payload, "format", &format, error))
+        return FALSE;
+    *ret_patch = strcmp(format, "patch") == 0;
+    if (!*ret_patch && strcmp(format, "files") != 0)
+        return payload_invalid("format", "must be files or patch", error);
+    if (list && !*ret_patch)
+        return payload_invalid("paths", "needs the format patch", error);
+    if (list && !payload_get_paths(payload, ret_paths, error))
+        return FALSE;
+    if (list)
+        g_ptr_array_add(*ret_paths, NULL);
+    *ret_request = (struct patch_request){
+        .step = step,
+        .first = (unsigned)first,
+        .max = SESSION_PATCH_MAX,
+        .paths = list ? (char *const *)(*ret_paths)->pdata : NULL,
+    };
+    return TRUE;
+}

@@ -7,8 +7,10 @@
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "agent/base/folder_ref.h"
+#include "agent/session/session.h"
 #include "agent/session/undo_extent.h"
 
 /* Read a string that may hold arbitrary bytes: text, or {KEY: base64,
@@ -40,5 +42,12 @@ gboolean payload_check_has(json_t *payload, const char *member, GError **error);
 /* Set ERROR_INVALID_FIELD for a malformed field. Always returns FALSE. */
 gboolean payload_invalid(const char *member, const char *problem,
                          GError **error);
+
+/* "step_id", ["first"], ["format"], ["paths"] of undo.diff. The request's paths
+ * belong to *ret_paths, a new array, or NULL for all files. *ret_patch: the
+ * answer is to be a patch. */
+gboolean payload_get_diff(json_t *payload, struct patch_request *ret_request,
+                          GPtrArray **ret_paths, bool *ret_patch,
+                          GError **error);
 
 #endif

@@ -173,6 +173,7 @@ static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
 static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
 {
     json_t *replaces = json_object_get(payload, "replaces");
+    gboolean make_parents = FALSE;
     gint64 mode = -1, id = 0;
     struct ic_file_write request = { 0 };
     g_autofree char *content = NULL;
@@ -184,7 +185,9 @@ static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
         !message_get_optional_int(payload, "step_id", 1, G_MAXINT64, &id,
                                   error) ||
         !message_get_optional_string(payload, "command", &request.command,
-                                     error))
+                                     error) ||
+        !message_get_optional_bool(payload, "make_parents", &make_parents,
+                                   error))
         return NULL;
     content = json_bytes_get(payload, "content", &request.len);
     if (!content || strlen(request.path) !=
@@ -198,6 +201,7 @@ static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
     request.data = content;
     request.set_mode = mode >= 0;
     request.mode = request.set_mode ? (mode_t)mode : 0;
+    request.make_parents = make_parents;
     request.step_id = id;
     if (replaces
             ? !control_outside_replace(ic, &request, replaces, &info, error)

@@ -59,7 +59,7 @@ static int open_known(struct replacement *r)
 static bool is_in_place(const struct replacement *r)
 {
     struct write_file_target now = { 0 };
-    bool same = write_file_find(r->ic, r->request->path, &now, NULL) &&
+    bool same = write_file_find(r->ic, r->request->path, false, &now, NULL) &&
                 now.file == r->target.file;
 
     write_file_target_clear(&now);
@@ -189,7 +189,7 @@ gboolean replace_file(struct ic *ic, const struct ic_file_write *request,
         .ic = ic, .request = request, .known = known, .fd = -1
     };
     bool waited = parking_thread_waits(true);
-    gboolean ok = write_file_find(ic, request->path, &r.target, error) &&
+    gboolean ok = write_file_find(ic, request->path, false, &r.target, error) &&
                   replace(&r, ret_info, error);
 
     if (ok)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,12 +24,19 @@
 #include "interceptor/report/report.h"
 #include "interceptor/sys/sys.h"
 
-enum { DEFAULT_MODE = 0644 };
+enum {
+    DEFAULT_MODE = 0644,
+    DEFAULT_FOLDER_MODE = 0755,
+    /* A client may remove a folder between two attempts to make and enter
+     * it. */
+    MAX_ATTEMPTS = 16,
+};
 
 void write_file_target_clear(struct write_file_target *target)
 {
     ic_inode_unref(target->dir);
     ic_inode_unref(target->file);
+    g_strfreev(target->missing);
     g_free(target->name);
 }
 
@@ -87,23 +95,28 @@ static gboolean check_path(const char *path, char **parts, GError **error)
     return TRUE;
 }
 
-/* Descend one component. A symlink could escape from the share. */
-static gboolean enter(struct ic *ic, const char *path, const char *name,
-                      struct ic_inode **dir, GError **error)
+/* Descend one component. A symlink could escape from the share: -ELOOP. */
+static int enter(struct ic *ic, const char *name, struct ic_inode **dir)
 {
     struct ic_inode *next;
     int rc = ic_lookup(ic, *dir, name, &next, NULL);
     mode_t type;
 
     if (rc < 0)
-        return write_file_fail_errno(error, path, rc);
+        return rc;
     ic_inode_unref(*dir);
     *dir = next;
     type = ic_inode_type(next);
     if (S_ISLNK(type))
-        return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                               "leads through a symbolic link");
-    return S_ISDIR(type) ? TRUE : write_file_fail_errno(error, path, -ENOTDIR);
+        return -ELOOP;
+    return S_ISDIR(type) ? 0 : -ENOTDIR;
+}
+
+static gboolean fail_folder(GError **error, const char *path, int rc)
+{
+    return rc == -ELOOP ? write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                                          "leads through a symbolic link")
+                        : write_file_fail_errno(error, path, rc);
 }
 
 static gboolean find_file(struct ic *ic, const char *path,
@@ -124,7 +137,34 @@ static gboolean find_file(struct ic *ic, const char *path,
                                             "not a regular file");
 }
 
-gboolean write_file_find(struct ic *ic, const char *path,
+/* Keep the names of the folders to make: all parts but the last. Programs
+ * cannot use a path of PATH_MAX bytes. */
+static gboolean note_missing(struct write_file_target *target, char **parts,
+                             const char *path, GError **error)
+{
+    if (strlen(path) >= PATH_MAX)
+        return write_file_fail_errno(error, path, -ENAMETOOLONG);
+    target->missing = g_strdupv(parts);
+    g_clear_pointer(&target->missing[g_strv_length(parts) - 1], g_free);
+    return TRUE;
+}
+
+static gboolean find_folder(struct ic *ic, const char *path, char **parts,
+                            bool make, struct write_file_target *target,
+                            GError **error)
+{
+    for (; parts[1]; parts++) {
+        int rc = enter(ic, parts[0], &target->dir);
+
+        if (rc == -ENOENT && make)
+            return note_missing(target, parts, path, error);
+        if (rc < 0)
+            return fail_folder(error, path, rc);
+    }
+    return TRUE;
+}
+
+gboolean write_file_find(struct ic *ic, const char *path, bool make_parents,
                          struct write_file_target *target, GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -136,32 +176,76 @@ gboolean write_file_find(struct ic *ic, const char *path,
     if (!check_path(path, parts, error))
         return FALSE;
     target->dir = ic_inode_ref(ic_root(ic));
-    for (guint i = 0; i + 1 < count; i++) {
-        if (!enter(ic, path, parts[i], &target->dir, error))
-            return FALSE;
-    }
     target->name = g_strdup(parts[count - 1]);
-    return find_file(ic, path, target, error);
+    return find_folder(ic, path, parts, make_parents, target, error) &&
+           (target->missing || find_file(ic, path, target, error));
 }
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* Create it as the folder's owner: a user's project must not get files owned
- * by root. */
+/* A new name belongs to the folder's owner: a user's project must not get files
+ * owned by root. */
+static int owner_of(struct ic *ic, struct ic_inode *dir,
+                    struct ic_cred *ret_cred)
+{
+    struct stat st;
+    int rc = ic_stat(ic, dir, &st);
+
+    if (rc == 0)
+        *ret_cred = (struct ic_cred){ .uid = st.st_uid, .gid = st.st_gid };
+    return rc;
+}
+
 static int make_file(struct ic *ic, struct write_file_target *target,
                      const struct ic_file_write *request, int *ret_fd)
 {
-    struct ic_cred cred = { 0 };
-    struct stat st;
-    int rc = ic_stat(ic, target->dir, &st);
+    struct ic_cred cred;
+    int rc = owner_of(ic, target->dir, &cred);
 
+    return rc < 0 ? rc
+                  : ic_create(ic, &cred, target->dir, target->name,
+                              O_WRONLY | O_EXCL,
+                              request->set_mode ? request->mode : DEFAULT_MODE,
+                              &target->file, NULL, ret_fd);
+}
+
+/* Make a folder and enter it; or enter what a client has put there in the
+ * meantime, if it is a folder. */
+static int make_folder(struct ic *ic, const char *name, struct ic_inode **dir)
+{
+    int rc = -ENOENT;
+
+    for (int i = 0; i < MAX_ATTEMPTS && rc == -ENOENT; i++) {
+        struct ic_inode *made = NULL;
+        struct ic_cred cred;
+
+        rc = owner_of(ic, *dir, &cred);
+        if (rc == 0)
+            rc = ic_mkdirat(ic, &cred, *dir, name, DEFAULT_FOLDER_MODE, &made,
+                            NULL);
+        if (rc == 0) {
+            ic_inode_unref(*dir);
+            *dir = made;
+        } else if (rc == -EEXIST) {
+            rc = enter(ic, name, dir);
+        } else {
+            break;
+        }
+    }
+    return rc;
+}
+
+static gboolean make_parents(struct ic *ic, struct write_file_target *target,
+                             const char *path, GError **error)
+{
+    int rc = 0;
+
+    for (char **name = target->missing; *name && rc == 0; name++)
+        rc = make_folder(ic, *name, &target->dir);
     if (rc < 0)
-        return rc;
-    cred.uid = st.st_uid;
-    cred.gid = st.st_gid;
-    return ic_create(ic, &cred, target->dir, target->name, O_WRONLY | O_EXCL,
-                     request->set_mode ? request->mode : DEFAULT_MODE,
-                     &target->file, NULL, ret_fd);
+        return fail_folder(error, path, rc);
+    /* A client may have put a file into a folder at once. */
+    return find_file(ic, path, target, error);
 }
 
 static int open_file(struct ic *ic, struct write_file_target *target,
@@ -196,15 +280,19 @@ static int write_all(struct ic *ic, struct ic_inode *file, int fd,
     return 0;
 }
 
-static int write_target(struct ic *ic, struct write_file_target *target,
-                        const struct ic_file_write *request)
+static gboolean write_target(struct ic *ic, struct write_file_target *target,
+                             const struct ic_file_write *request,
+                             GError **error)
 {
     fd_auto int fd = -1;
-    int rc = open_file(ic, target, request, &fd);
+    int rc;
 
-    return rc < 0
-               ? rc
-               : write_all(ic, target->file, fd, request->data, request->len);
+    if (target->missing && !make_parents(ic, target, request->path, error))
+        return FALSE;
+    rc = open_file(ic, target, request, &fd);
+    if (rc == 0)
+        rc = write_all(ic, target->file, fd, request->data, request->len);
+    return rc == 0 || write_file_fail_errno(error, request->path, rc);
 }
 
 /* ---- the step ------------------------------------------------------------ */
@@ -216,10 +304,9 @@ static gboolean run_plain(struct ic *ic, const struct ic_file_write *request,
 {
     g_autoptr(step_auto) step = step_new(MAX(request->step_id, 0), 0,
                                          IC_STEP_API, NULL, ic->root->ino);
-    int rc = write_target(ic, target, request);
 
-    if (rc < 0)
-        return write_file_fail_errno(error, request->path, rc);
+    if (!write_target(ic, target, request, error))
+        return FALSE;
     if (ret_info) {
         *ret_info = report_from_step(step);
         (*ret_info)->undoable = false;
@@ -261,8 +348,8 @@ static gboolean run(struct ic *ic, const struct ic_file_write *request,
                     struct ic_step_info **ret_info, GError **error)
 {
     g_autofree char *command = write_file_command(request);
+    g_autoptr(GError) cause = NULL;
     int64_t id = request->step_id;
-    int rc;
 
     if (!ic->undo_dir)
         return run_plain(ic, request, target, ret_info, error);
@@ -270,16 +357,27 @@ static gboolean run(struct ic *ic, const struct ic_file_write *request,
         id = ic_last_step_id(ic) + 1;
     if (!ic_step_open(ic, id, IC_STEP_API, command, error))
         return FALSE;
-    rc = write_target(ic, target, request);
-    if (rc < 0) {
-        g_autoptr(GError) cause = NULL;
-
-        if (ic_step_abort(ic, id, &cause))
-            return write_file_fail_errno(error, request->path, rc);
-        g_propagate_error(error, g_steal_pointer(&cause));
+    if (!write_target(ic, target, request, &cause)) {
+        if (ic_step_abort(ic, id, error))
+            g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
     return close_step(ic, id, request->path, ret_info, error);
+}
+
+/* A client's kernel may remember that the topmost new folder did not exist. */
+static void tell_clients(struct ic *ic, const char *path,
+                         const struct write_file_target *target)
+{
+    if (target->missing) {
+        g_autofree char *below = g_strjoinv("/", target->missing);
+        size_t len = strlen(path) - strlen(target->name) - strlen(below) +
+                     strlen(target->missing[0]) - 1;
+        g_autofree char *top = g_strndup(path, len);
+
+        stale_tell_path(ic, top);
+    }
+    stale_tell_path(ic, path);
 }
 
 gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
@@ -299,10 +397,11 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
                                "set-user-ID and set-group-ID bits are refused; "
                                "start the file server with --allow-suid");
     waited = parking_thread_waits(true);
-    ok = write_file_find(ic, request->path, &target, error) &&
+    ok = write_file_find(ic, request->path, request->make_parents, &target,
+                         error) &&
          run(ic, request, &target, ret_info, error);
     if (ok)
-        stale_tell_path(ic, request->path);
+        tell_clients(ic, request->path, &target);
     parking_thread_waits(waited);
     write_file_target_clear(&target);
     return ok;

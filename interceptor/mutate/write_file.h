@@ -11,13 +11,14 @@
 struct write_file_target {
     struct ic_inode *dir;  /* a reference */
     struct ic_inode *file; /* a reference; NULL: must be created */
+    char **missing;        /* names of folders to make below dir; or NULL */
     char *name;
 };
 
 /* Resolve the path name by name, since a client could have put a symlink
- * anywhere. The caller zeroes the target before, and clears it afterwards in
- * any case. */
-gboolean write_file_find(struct ic *ic, const char *path,
+ * anywhere. With make_parents, folders of the path may be missing. The caller
+ * zeroes the target before, and clears it afterwards in any case. */
+gboolean write_file_find(struct ic *ic, const char *path, bool make_parents,
                          struct write_file_target *target, GError **error);
 void write_file_target_clear(struct write_file_target *target);
 

@@ -7,6 +7,7 @@ Ids such as EB-01 are the test plan's.
 """
 import base64
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -456,6 +457,74 @@ def diff(place):
     equal((file["change"], file["after"],
            base64.b64decode(file["before"]["content"])),
           ("deleted", None, b"two\n"))
+    equal(agent.close(), 0)
+
+
+@test
+def diff_as_a_patch(place):
+    """undo.diff, format patch: git applies it; parts, paths, bytes, no stall"""
+    agent = open_session(place, "a", "b")
+    done(agent, "printf 'a\\377\\n' > bytes; echo one > f; mkdir d; echo x > d/g")
+    step = done(agent, "echo two >> f; rm d/g; printf 'b\\377\\n' > bytes;"
+                " echo new > 'a b'")["step_id"]
+    ask = dict(step_id=step, directory="a", format="patch")
+    answer = agent.ask("undo.diff", **ask)["payload"]
+    equal((answer["step_id"], answer["next"], answer["cut"],
+           answer["encoding"]), (step, None, 0, "base64"))
+    patch = base64.b64decode(answer["patch"])
+    for line in (b"+two\n", b"deleted file mode 100644\n", b"-a\377\n",
+                 b"+++ b/a b\t\n"):
+        assert line in patch, (line, patch)
+    # Only some paths, with all below; a renamed file by its old name, too.
+    answer = agent.ask("undo.diff", paths=["d", "./f"], **ask)["payload"]
+    contains(answer["patch"], "+two\n")
+    contains(answer["patch"], "deleted file")
+    equal("a b" in answer["patch"] or "bytes" in answer["patch"], False)
+    equal(agent.ask("undo.diff", paths=["none"], **ask)["payload"]["patch"], "")
+    for more in ({"format": "html"}, {"paths": []}, {"paths": "f"}):
+        equal(agent.error("undo.diff", **{**ask, **more})[0], 1004)
+    equal(agent.error("undo.diff", step_id=step, directory="a",
+                      paths=["f"])[0], 1004)
+    equal(agent.error("undo.diff", step_id=step, format="patch")[0], 1003)
+    equal(agent.error("undo.diff", **{**ask, "step_id": 99})[0], 1004)
+    agent.ask("undo.rollback")
+    subprocess.run(["git", "apply", "-"], cwd=place.root + "/a", check=True,
+                   input=patch)
+    with open(place.root + "/a/f") as file:
+        equal(file.read(), "one\ntwo\n")
+    equal(os.path.exists(place.root + "/a/d/g"), False)
+    equal(agent.close(), 0)
+
+
+@test
+def large_patches_come_in_parts(place):
+    """a patch of more than 4 MiB comes in parts; others are answered meanwhile"""
+    agent = open_session(place, "a")
+    step = done(agent, "i=0; while [ $i -lt 7 ]; do yes $i | head -c 1000000 >"
+                " f$i; i=$((i+1)); done; yes '' | head -c 2000000 > g")["step_id"]
+    first, sizes, whole = 0, [], ""
+    while first is not None:
+        answer = agent.ask("undo.diff", step_id=step, format="patch",
+                           first=first)["payload"]
+        sizes.append(len(answer["patch"]))
+        whole += answer["patch"]
+        first = answer["next"]
+    equal((len(sizes) > 1, max(sizes) <= 4 << 20), (True, True))
+    equal(whole.count("diff --git"), 8)
+    # diff(1) needs seconds for these two, which a guest can write.
+    random.seed(1)
+    for name in ("before", "after"):
+        write(place.root + "/" + name, "".join(
+            random.choice("abcdefgh") + "\n" for _ in range(80000)))
+    done(agent, "cp %s/before f" % place.root)
+    step = done(agent, "cp %s/after f" % place.root)["step_id"]
+    id = agent.send("undo.diff", step_id=step, format="patch")
+    started = time.monotonic()
+    agent.ask("session.status")
+    quick = time.monotonic() - started
+    contains(agent.response(id)["payload"]["patch"], "@@")
+    slow = time.monotonic() - started
+    assert quick < slow / 3, (quick, slow)
     equal(agent.close(), 0)
 
 

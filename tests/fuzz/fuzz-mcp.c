@@ -13,10 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/mcp/mcp_guest.h"
 #include "agent/mcp/mcp_service.h"
 #include "common/log.h"
 
-enum { MAX_TURNS = 4000 };
+enum { MAX_TURNS = 4000, LONG_PATCH = 70000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,13 +39,15 @@ static void answer_clear(struct answer *answer)
     if (answer->report)
         step_report_unref(answer->report);
     undo_result_free(answer->result);
+    json_decref(answer->relayed);
     *answer = (struct answer){ 0 };
 }
 
 static gboolean send_answer(gpointer data)
 {
     struct pending *pending = data;
-    bool ok = pending->answer.report || pending->answer.result;
+    const struct answer *answer = &pending->answer;
+    bool ok = answer->report || answer->result || answer->relayed;
     g_autoptr(GError) error = g_error_new_literal(
         STEPBACK_ERROR, ERROR_UNDO_BARRIER, "somebody was here");
 
@@ -148,6 +151,25 @@ static void restore(void *host, struct folder_ref directory,
     answer_soon((struct answer){ .result = result() }, done, opaque);
 }
 
+static void diff(void *host, struct folder_ref directory,
+                 const struct patch_request *request, reply_done done,
+                 void *opaque)
+{
+    g_autofree char *long_patch = g_strnfill(LONG_PATCH, 'x');
+    struct answer answer = { 0 };
+
+    /* The second part is longer than the tool's limit. */
+    answer.relayed = request->first == 0
+                         ? json_pack("{s:I, s:s, s:i, s:i}", "step_id",
+                                     (json_int_t)request->step, "patch",
+                                     "+\xc3\xa4\n", "next", 1, "cut", 1)
+                         : json_pack("{s:I, s:o, s:n, s:i}", "step_id",
+                                     (json_int_t)request->step, "patch",
+                                     json_stringn(long_patch, LONG_PATCH),
+                                     "next", "cut", 0);
+    answer_soon(answer, done, opaque);
+}
+
 static const char *get_status(void *host, struct session_status *ret_status)
 {
     static struct session_directory directories[] = {
@@ -163,11 +185,20 @@ static const char *get_status(void *host, struct session_status *ret_status)
     static const struct session_config config = {
         .directories = { &directories[0], &directories[1] },
         .n_directories = 2,
+        .image = (char *)"none",
     };
 
     *ret_status = (struct session_status){ .state = SESSION_RUNNING,
                                            .config = &config };
     return NULL;
+}
+
+static char *instructions(void *host)
+{
+    struct session_status status;
+
+    get_status(host, &status);
+    return mcp_guest_instructions(status.config);
 }
 
 static int folder(void *host, struct folder_ref directory, GError **error)
@@ -186,6 +217,9 @@ static const struct mcp_host host = {
     .history = history,
     .rollback = rollback,
     .restore = restore,
+    .redo = rollback,
+    .diff = diff,
+    .instructions = instructions,
     .get_status = get_status,
     .folder_fd = folder,
     .decide = decide,

@@ -118,9 +118,15 @@ class Client:
         """The structured result of a tool that must succeed."""
         result = self.call(name, **arguments)
         assert not result.get("isError"), result
-        assert json.loads(result["content"][0]["text"]) == \
-            result["structuredContent"]
+        assert result["content"][0]["text"].strip(), result
         return result["structuredContent"]
+
+    def text(self, name, **arguments):
+        """What the model reads of a tool that must succeed."""
+        result = self.call(name, **arguments)
+        assert not result.get("isError"), result
+        item, = result["content"]
+        return item["text"]
 
     def refusal(self, name, **arguments):
         """The sentence of a tool that must fail."""

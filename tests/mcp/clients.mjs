@@ -65,9 +65,9 @@ async function until(check) {
 
 const client = await open();
 assert.equal(client.getServerVersion().name, 'stepback');
-assert.match(client.getInstructions(), /undo/);
+assert.match(client.getInstructions(), /undo.*guest image.*Network: /);
 const { tools } = await client.listTools();
-assert.equal(tools.length, 8);
+assert.equal(tools.length, 10);
 
 // Each tool; what it returns is checked against its schema by the client.
 const echo = await tool(client, 'execute_command', { command: 'echo hello' });
@@ -91,12 +91,33 @@ assert.deepEqual(history.steps.map((step) => step.type), ['api', 'api']);
 const status = await tool(client, 'get_session_status', {});
 assert.equal(status.state, 'running');
 
+// Undo, redo and diff; the text is for a model, not JSON.
+const diff = await tool(client, 'diff', {});
+assert.match(diff.patch, /^-one two\n(\\.*\n)?\+one 2$/m);
+await tool(client, 'undo', {});
+const redone = await client.call({ name: 'redo', arguments: {} });
+assert.match(redone.content[0].text, /^redid step \d+ \(edit_file a.txt\): /);
+const deep = await client.call({
+    name: 'write_file', arguments: { path: 'd/e/f.txt', content: 'x' }
+});
+assert.match(deep.content[0].text, /created d, d\/e, d\/e\/f.txt$/);
+await tool(client, 'undo', {});
+
 // Errors: a result for the model, or one of the protocol.
 const refused = await client.call(
     { name: 'read_file', arguments: { path: '../x' } });
 assert.ok(refused.isError && /escapes/.test(refused.content[0].text));
 await assert.rejects(client.call({ name: 'no_such', arguments: {} }),
     (error) => error.code === -32602);
+
+// An error for a message whose id cannot be told has no id; the SDK refuses
+// null.
+const strange = [];
+client.onerror = (error) => strange.push(error.message);
+await client.transport.send({ jsonrpc: '2.0', id: null, method: 'ping' });
+await until(() => strange.length > 0);
+assert.match(strange[0], /unknown message ID: \{"jsonrpc":"2.0","error":/);
+client.onerror = undefined;
 
 // Resources.
 const { resources } = await client.listResources();

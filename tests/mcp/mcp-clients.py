@@ -121,7 +121,7 @@ def inspector_test(era):
     def check(place):
         answer = inspect(place, era, "--method", "tools/list")
         tools = answer.get("result", answer)["tools"]
-        equal(len(tools), 8)
+        equal(len(tools), 10)
         answer = inspect(place, era, "--method", "tools/call", "--tool-name",
                          "execute_command", "--tool-arg",
                          "command=echo from the inspector")

@@ -18,7 +18,8 @@ from mcp_client import (MODERN, NoMachine, Server, connect, read,  # noqa: E402
 from stdio_client import Agent, contains, equal, main, test  # noqa: E402
 
 TOOLS = ["execute_command", "read_file", "write_file", "edit_file",
-         "list_directory", "undo", "get_undo_history", "get_session_status"]
+         "list_directory", "undo", "redo", "diff", "get_undo_history",
+         "get_session_status"]
 
 
 @test
@@ -222,7 +223,7 @@ def paths_stay_inside(place):
             assert path in text, (tool, path, text)
     for tool in ("read_file", "list_directory"):
         contains(client.refusal(tool, path="fifo"), "fifo")
-    contains(client.refusal("write_file", path="none/x", content=""), "none")
+    contains(client.refusal("write_file", path="fifo/x", content=""), "fifo")
     os.symlink("loop", place.share + "/loop")
     contains(client.refusal("read_file", path="loop"),
              "Too many levels of symbolic links")

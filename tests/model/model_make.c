@@ -479,6 +479,11 @@ static void invent_file(struct maker *k, struct model_op *op)
     op->numbers[0] = pick(k, 3) ? -1 : mode(k);
     op->numbers[1] = length(k);
     op->numbers[2] = pick(k, 26);
+    if (pick(k, 4) == 0) {
+        g_autofree char *folder = op->names[0];
+
+        op->names[0] = g_strconcat(folder, "/new/file", NULL);
+    }
 }
 
 /* Limits do not stay set for long, nor do walls. */

@@ -394,6 +394,8 @@ static json_t *file_request(const struct model_op *op, int64_t id)
 
     if (op->numbers[0] >= 0)
         json_object_set_new(payload, "mode", json_integer(op->numbers[0]));
+    if (op->numbers[2] % 2 == 1)
+        json_object_set_new(payload, "make_parents", json_true());
     return payload;
 }
 
