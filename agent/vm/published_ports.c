@@ -9,6 +9,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/log.h"
 
 enum { BACKLOG = 128 };
 
@@ -138,6 +139,7 @@ const struct published_port *published_ports_add(struct published_ports *ports,
 {
     struct port_spec bound = *spec;
     struct published_port *port;
+    char text[PORT_SPEC_TEXT];
     int fd;
 
     if (!check(ports, spec, error))
@@ -150,6 +152,8 @@ const struct published_port *published_ports_add(struct published_ports *ports,
     port = g_new0(struct published_port, 1);
     *port = (struct published_port){ bound, ++ports->last_id, fd };
     g_ptr_array_add(ports->list, port);
+    log_info(LOG_SESSION, "%s leads to port %u of the guest",
+             port_spec_format(&bound, text), bound.guest_port);
     return port;
 }
 

@@ -125,6 +125,22 @@ def a_reset_keeps_ports(place):
 
 
 @test
+def a_second_start_keeps_ports(place):
+    """a kernel that crashes at first: the next start has the ports again"""
+    agent = Agent(place, STEPBACK_FAKE_QEMU="panic",
+                  STEPBACK_TEST_STARTS=place.root + "/starts")
+    answer = agent.start(network_policy=NOTHING,
+                         ports=[{"guest_port": 53, "protocol": "udp"},
+                                {"guest_port": 80}])
+    udp, tcp = (one["host_port"] for one in answer["payload"]["ports"])
+    with open(place.root + "/starts", encoding="ascii") as file:
+        equal(len(file.readlines()), 2)
+    agent.ask("agent.execute", command="serve 53")
+    equal((asked(udp), can_connect(tcp)), (b"hello", True))
+    ended(agent)
+
+
+@test
 def each_problem_has_a_code_and_a_remedy(place):
     """port_taken, port_published, port_privileged, no_network, invalid_field"""
     agent, _ = started(place)

@@ -182,7 +182,9 @@ static const char *get_status(void *host, struct session_status *ret_status)
           .tag = (char *)"working1",
           .guest_path = (char *)"/mnt/working/1" },
     };
+    static GArray no_ports;
     static const struct session_config config = {
+        .ports = &no_ports,
         .directories = { &directories[0], &directories[1] },
         .n_directories = 2,
         .image = (char *)"none",
