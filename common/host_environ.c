@@ -25,9 +25,10 @@ static const char *const sanitizer_names[] = {
 };
 
 static const char *const own_names[] = {
-    "LANG",      "NO_COLOR",   "TERM",        "TZ",       "ALL_PROXY",
-    "FTP_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "all_proxy",
-    "ftp_proxy", "http_proxy", "https_proxy", "no_proxy", NULL,
+    "LANG",        "NO_COLOR",    "PAGER",     "TERM",
+    "TZ",          "ALL_PROXY",   "FTP_PROXY", "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY",    "all_proxy", "ftp_proxy",
+    "http_proxy",  "https_proxy", "no_proxy",  NULL,
 };
 
 /* Dropped if relative or empty, as such a path would be resolved in the current

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 bool cli_color_parse(const char *name, enum cli_color *ret_color)
 {
@@ -25,13 +24,20 @@ bool cli_color_parse(const char *name, enum cli_color *ret_color)
     return false;
 }
 
-static bool use_color(enum cli_color color)
+bool cli_text_is_dumb(void)
+{
+    const char *term = g_getenv("TERM");
+
+    return !term || !*term || strcmp(term, "dumb") == 0;
+}
+
+bool cli_color_is_used(enum cli_color color, bool terminal)
 {
     const char *off = g_getenv("NO_COLOR");
 
     if (color != CLI_COLOR_AUTO)
         return color == CLI_COLOR_ALWAYS;
-    return isatty(STDOUT_FILENO) && (!off || !*off);
+    return terminal && (!off || !*off) && !cli_text_is_dumb();
 }
 
 /* In headers and in hunks the first characters mean different things. Known
@@ -79,9 +85,8 @@ static char *printable(const char *line, gsize len)
     return g_string_free(text, FALSE);
 }
 
-void cli_text_print_patch(const char *text, gsize len, enum cli_color color)
+void cli_text_print_patch(const char *text, gsize len, bool colored, bool safe)
 {
-    bool colored = use_color(color), safe = isatty(STDOUT_FILENO);
     const char *end = text + len;
 
     while (text < end) {

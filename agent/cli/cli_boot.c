@@ -17,6 +17,8 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_progress.h"
 #include "agent/vm/boot_trial.h"
 #include "agent/vm/session_config.h"
 
@@ -44,6 +46,15 @@ static const char *const names[] = {
     [MOUNT] = "mounting the folder",
     [TOTAL] = "total",
     [FLOOR] = "floor: the same kernel, powering off at once",
+};
+
+/* The same in JSON: microseconds, hence the unit in the names. */
+static const char *const json_names[] = {
+    [DAEMONS] = "daemons_us", [FIRMWARE] = "firmware_us",
+    [KERNEL] = "kernel_us",   [INIT] = "init_us",
+    [SHIM] = "shim_us",       [TO_HELLO] = "to_hello_us",
+    [MOUNT] = "mount_us",     [TOTAL] = "total_us",
+    [FLOOR] = "floor_us",
 };
 
 struct trials {
@@ -137,6 +148,24 @@ static void print_times(const struct trials *trials, enum accel accel,
                (double)ratio / 1000);
 }
 
+static void print_json(const struct trials *trials, enum accel accel,
+                       unsigned rounds)
+{
+    json_t *answer = json_pack("{s:s, s:i}", "accel", accel_name(accel),
+                               "rounds", (int)rounds);
+
+    for (int part = 0; part < PARTS; part++) {
+        gint64 us = median(trials->times[part]);
+
+        if (us >= 0)
+            json_object_set_new(answer, json_names[part], json_integer(us));
+    }
+    json_object_set_new(answer, "times_floor",
+                        json_real((double)median(trials->ratios) / 1000));
+    cli_place_print_json(answer);
+    json_decref(answer);
+}
+
 /* ---- the temporary folder ------------------------------------------------ */
 
 static int remove_one(const char *path, const struct stat *st, int type,
@@ -166,8 +195,22 @@ static struct session_config *make_config(const struct cli_machine *machine,
     return cli_machine_config(&here, error);
 }
 
+struct round {
+    unsigned number, of;
+    char text[64];
+};
+
+static const char *what_round(void *opaque)
+{
+    struct round *round = opaque;
+
+    g_snprintf(round->text, sizeof(round->text),
+               "booting guests: round %u of %u", round->number, round->of);
+    return round->text;
+}
+
 static gboolean measure(struct session_config *config, unsigned rounds,
-                        GError **error)
+                        bool json, GError **error)
 {
     struct trials trials;
     enum accel accel = ACCEL_AUTO;
@@ -176,9 +219,16 @@ static gboolean measure(struct session_config *config, unsigned rounds,
     for (int part = 0; part < PARTS; part++)
         trials.times[part] = g_array_new(FALSE, FALSE, sizeof(gint64));
     trials.ratios = g_array_new(FALSE, FALSE, sizeof(gint64));
-    for (unsigned i = 0; ok && i < rounds; i++)
+    for (unsigned i = 0; ok && i < rounds; i++) {
+        struct round round = { i + 1, rounds };
+        struct cli_progress *progress = cli_progress_new(what_round, &round);
+
         ok = run_round(&trials, config, &accel, error);
-    if (ok)
+        cli_progress_free(progress);
+    }
+    if (ok && json)
+        print_json(&trials, accel, rounds);
+    else if (ok)
         print_times(&trials, accel, rounds);
     for (int part = 0; part < PARTS; part++)
         g_array_unref(trials.times[part]);
@@ -186,7 +236,7 @@ static gboolean measure(struct session_config *config, unsigned rounds,
     return ok;
 }
 
-int cli_boot(const struct cli_machine *machine, unsigned rounds)
+int cli_boot(const struct cli_machine *machine, unsigned rounds, bool json)
 {
     g_autofree char *place = g_dir_make_tmp("stepback-boot-XXXXXX", NULL);
     g_autofree char *folder = place ? g_build_filename(place, "folder", NULL)
@@ -200,7 +250,7 @@ int cli_boot(const struct cli_machine *machine, unsigned rounds)
                                   g_get_tmp_dir(), g_strerror(errno));
     config = make_config(machine, folder, &error);
     if (config)
-        ok = measure(config, rounds, &error);
+        ok = measure(config, rounds, json, &error);
     if (!ok)
         cli_options_failed("%s", error->message);
     if (config)

@@ -12,7 +12,9 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_output.h"
 #include "agent/cli/cli_place.h"
+#include "agent/cli/cli_stat.h"
 #include "common/errors.h"
 
 struct request {
@@ -21,8 +23,9 @@ struct request {
     char *const *paths; /* the requested paths; empty: all */
     char **wanted;      /* the same, relative to the folder */
     bool json;
-    enum cli_color color;
-    bool found;       /* set: a requested path was found */
+    struct cli_output output;
+    struct cli_stat *stat; /* --stat; or NULL */
+    bool found;            /* set: a requested path was found */
     gint64 cut;       /* set: number of changes that the log does not list */
     gboolean partial; /* set: the step is unprotected */
 };
@@ -43,14 +46,16 @@ static gint64 newest_step(const struct cli_place *place, GError **error)
     return id;
 }
 
-static gboolean print_file(const struct request *r, json_t *file,
-                           GError **error)
+static gboolean print_file(struct request *r, json_t *file, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);
 
     if (!patch_append(text, file, error))
         return FALSE;
-    cli_text_print_patch(text->str, text->len, r->color);
+    if (!r->output.pager && text->len > 0)
+        cli_output_page(&r->output);
+    cli_text_print_patch(text->str, text->len, r->output.color,
+                         r->output.terminal);
     return TRUE;
 }
 
@@ -66,6 +71,10 @@ static gboolean output_part(struct request *r, json_t *answer, json_t *files,
         if (!patch_is_wanted(file, r->wanted))
             continue;
         r->found = true;
+        if (r->stat && !cli_stat_add(r->stat, file, error))
+            return FALSE;
+        if (r->stat)
+            continue;
         if (r->json)
             json_array_append(files, file);
         else if (!print_file(r, file, error))
@@ -92,7 +101,7 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
         r->cut = json_integer_value(json_object_get(answer, "cut"));
         r->partial = json_is_true(json_object_get(answer, "unprotected"));
         json_decref(answer);
-    } while (ok && first > 0);
+    } while (ok && first > 0 && !ferror(stdout)); /* the reader has ended */
     if (ok && !r->found && r->paths[0]) {
         /* The path may have been meant as a step number. */
         g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
@@ -119,25 +128,51 @@ static void find_paths(struct request *r)
         r->wanted[i] = cli_lookup_path(r->place, r->paths[i]);
 }
 
+static void print_json(const struct request *r, gint64 step, json_t *files)
+{
+    json_t *shown = r->stat ? cli_stat_to_json(r->stat) : json_incref(files);
+    json_t *answer = json_pack("{s:I, s:o, s:I}", "step_id", (json_int_t)step,
+                               "files", shown, "cut", (json_int_t)r->cut);
+
+    if (r->partial)
+        json_object_set_new(answer, "unprotected", json_true());
+    cli_place_print_json(answer);
+    json_decref(answer);
+}
+
+static void print_stat(struct request *r)
+{
+    cli_output_page(&r->output);
+    cli_stat_print(r->stat, &r->output);
+}
+
+static int failed(const struct request *r, const GError *error)
+{
+    int exit_code = cli_place_failed(r->place, error, NULL, r->json);
+    g_autofree char *history = cli_place_command(r->place, "history");
+
+    if (!r->json && error_code_of(error) == ERROR_INVALID_FIELD)
+        fprintf(stderr, "to list the steps: %s\n", history);
+    return exit_code;
+}
+
 static int run_request(struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *files = json_array();
     gint64 step = r->step ? r->step : newest_step(r->place, &error);
     int exit_code = CLI_OK;
+    bool ok;
 
     find_paths(r);
-    if (!step || !diff(r, step, files, &error)) {
-        exit_code = cli_place_failed(r->place, error, NULL, r->json);
+    ok = step && diff(r, step, files, &error);
+    if (ok && r->stat && !r->json)
+        print_stat(r);
+    cli_output_end(&r->output); /* before messages on stderr */
+    if (!ok) {
+        exit_code = failed(r, error);
     } else if (r->json) {
-        json_t *answer = json_pack("{s:I, s:O, s:I}", "step_id",
-                                   (json_int_t)step, "files", files, "cut",
-                                   (json_int_t)r->cut);
-
-        if (r->partial)
-            json_object_set_new(answer, "unprotected", json_true());
-        cli_place_print_json(answer);
-        json_decref(answer);
+        print_json(r, step, files);
     } else {
         if (r->partial)
             warn(patch_note_partial(step));
@@ -165,14 +200,15 @@ static void parse_arguments(struct request *r, char **argv)
 int cli_diff(int argc, char **argv)
 {
     struct cli_place place = { 0 };
-    g_autofree char *color = NULL;
-    gboolean json = FALSE;
+    struct cli_output_options options = { 0 };
+    gboolean json = FALSE, stat = FALSE;
     int exit_code = CLI_USAGE;
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&place),
-        { "color", 0, 0, G_OPTION_ARG_STRING, &color,
-          "color the patch: auto (default: on a terminal), always or never",
-          "WHEN" },
+        CLI_OUTPUT_COLOR(&options),
+        CLI_OUTPUT_PAGER(&options),
+        { "stat", 0, 0, G_OPTION_ARG_NONE, &stat,
+          "print how many lines changed in each file, and no patch", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, errors included",
           NULL },
         { NULL },
@@ -186,15 +222,14 @@ int cli_diff(int argc, char **argv)
             "relative to the working folder.",
             entries, false, &argc, &argv)) {
         request.json = json;
+        request.stat = stat ? cli_stat_new() : NULL;
         parse_arguments(&request, argv + 1);
         cli_lookup_place(&place);
-        exit_code =
-            color && !cli_color_parse(color, &request.color)
-                ? cli_options_wrong(
-                      "diff: --color must be auto, always or never, not '%s'",
-                      color)
-                : run_request(&request);
+        if (cli_output_init(&request.output, "diff", &options))
+            exit_code = run_request(&request);
+        cli_stat_free(request.stat);
     }
+    g_free(options.color);
     cli_place_clear(&place);
     return exit_code;
 }

@@ -14,7 +14,10 @@
 #include "agent/base/install_paths.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_boot.h"
+#include "agent/cli/cli_fit.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_output.h"
+#include "agent/cli/cli_place.h"
 #include "agent/vm/accel.h"
 #include "agent/vm/backend_kind.h"
 #include "agent/vm/guest_image.h"
@@ -28,63 +31,97 @@ static const char *const verdict_names[] = {
     [GOOD] = "ok", [SLOW] = "note", [MISSING] = "MISSING"
 };
 
+static const enum cli_paint verdict_paints[] = {
+    [GOOD] = PAINT_GOOD, [SLOW] = PAINT_ID, [MISSING] = PAINT_BAD
+};
+
+/* How the checks are printed. */
+struct report {
+    struct cli_output output;
+    json_t *checks; /* --json: an array of objects; or NULL */
+};
+
+static void add_check(const struct report *report, enum verdict verdict,
+                      const char *what, const char *found, const char *remedy)
+{
+    g_autofree char *name = g_ascii_strdown(verdict_names[verdict], -1);
+    g_autofree char *text = g_utf8_make_valid(found, -1);
+    json_t *check = json_pack("{s:s, s:s, s:s}", "name", what, "status", name,
+                              "found", text);
+
+    if (verdict != GOOD && remedy)
+        json_object_set_new(check, "remedy", json_string(remedy));
+    json_array_append_new(report->checks, check);
+}
+
 /* found (taken) describes what was found, or the problem. */
-static enum verdict print_check(enum verdict verdict, const char *what,
+static enum verdict print_check(const struct report *report,
+                                enum verdict verdict, const char *what,
                                 char *found, const char *remedy)
 {
-    printf("%-8s %-12s %s\n", verdict_names[verdict], what, found);
+    g_autofree char *text = found;
+    g_autofree char *cell = cli_fit_pad(verdict_names[verdict], 8);
+    g_autofree char *shown = cli_output_paint(&report->output,
+                                              verdict_paints[verdict], cell);
+
+    if (report->checks) {
+        add_check(report, verdict, what, text, remedy);
+        return verdict;
+    }
+    printf("%s %-12s %s\n", shown, what, text);
     if (verdict != GOOD && remedy)
         printf("%-8s %-12s -> %s\n", "", "", remedy);
-    g_free(found);
     return verdict;
 }
 
-static enum verdict check_qemu(void)
+static enum verdict check_qemu(const struct report *report)
 {
     g_autoptr(GError) error = NULL;
     char *qemu = vm_command_find_qemu(&error);
 
     if (qemu)
-        return print_check(GOOD, "QEMU", qemu, NULL);
+        return print_check(report, GOOD, "QEMU", qemu, NULL);
     if (g_getenv("STEPBACK_QEMU"))
         return print_check(
-            MISSING, "QEMU", g_strdup(error->message),
+            report, MISSING, "QEMU", g_strdup(error->message),
             "set it to the path of QEMU, or unset it to use " VM_QEMU);
-    return print_check(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
+    return print_check(report, MISSING, "QEMU",
+                       g_strdup(VM_QEMU " is not installed"),
                        "apt-get install " VM_QEMU_PACKAGE);
 }
 
 /* verdict: the severity if the program is missing. */
-static enum verdict check_program(const char *what, const char *name,
-                                  enum verdict verdict)
+static enum verdict check_program(const struct report *report, const char *what,
+                                  const char *name, enum verdict verdict)
 {
     char *path = install_paths_find_helper(name);
 
-    return path ? print_check(GOOD, what, path, NULL)
-                : print_check(verdict, what,
+    return path ? print_check(report, GOOD, what, path, NULL)
+                : print_check(report, verdict, what,
                               g_strdup_printf("%s is not installed", name),
                               "make install (or set STEPBACK_LIBEXECDIR to the "
                               "folder that has it)");
 }
 
-static enum verdict check_daemon(void)
+static enum verdict check_daemon(const struct report *report)
 {
-    return check_program("daemon", backend_kind_program(BACKEND_VIRTIOFS),
-                         MISSING);
+    return check_program(report, "daemon",
+                         backend_kind_program(BACKEND_VIRTIOFS), MISSING);
 }
 
-static enum verdict check_9p_daemon(void)
+static enum verdict check_9p_daemon(const struct report *report)
 {
-    return check_program("9P daemon", backend_kind_program(BACKEND_9P), SLOW);
+    return check_program(report, "9P daemon", backend_kind_program(BACKEND_9P),
+                         SLOW);
 }
 
 /* Without the network program, machines start only with --no-network. */
-static enum verdict check_network(void)
+static enum verdict check_network(const struct report *report)
 {
-    return check_program("network", "stepback-net", MISSING);
+    return check_program(report, "network", "stepback-net", MISSING);
 }
 
-static enum verdict check_image(void)
+static enum verdict check_image(const struct report *report)
 {
     static const char remedy[] = CLI_PROGRAM " image build";
     g_autoptr(GError) error = NULL;
@@ -94,9 +131,11 @@ static enum verdict check_image(void)
 
     /* Most problems of an image are described by the error itself. */
     if (!image)
-        return print_check(MISSING, "guest image", g_strdup(error->message),
+        return print_check(report, MISSING, "guest image",
+                           g_strdup(error->message),
                            strstr(error->message, remedy) ? NULL : remedy);
-    verdict = print_check(GOOD, "guest image", g_strdup(image->kernel), NULL);
+    verdict = print_check(report, GOOD, "guest image", g_strdup(image->kernel),
+                          NULL);
     guest_image_free(image);
     return verdict;
 }
@@ -111,24 +150,24 @@ static const char *kvm_remedy(void)
     return NULL;
 }
 
-static enum verdict check_kvm(void)
+static enum verdict check_kvm(const struct report *report)
 {
     g_autofree char *why = NULL;
 
     if (accel_kvm_usable(ACCEL_KVM_PATH, ACCEL_CPUINFO_PATH, &why))
-        return print_check(GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
+        return print_check(report, GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
     return print_check(
-        SLOW, "KVM",
+        report, SLOW, "KVM",
         g_strdup_printf("%s; guests run with TCG, which is slow", why),
         kvm_remedy());
 }
 
-static enum verdict check_fuse(void)
+static enum verdict check_fuse(const struct report *report)
 {
     if (access("/dev/fuse", R_OK | W_OK) == 0)
-        return print_check(GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
+        return print_check(report, GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
     return print_check(
-        SLOW, "FUSE",
+        report, SLOW, "FUSE",
         g_strdup_printf("/dev/fuse: %s; only mounting on the host "
                         "needs it",
                         g_strerror(errno)),
@@ -137,50 +176,74 @@ static enum verdict check_fuse(void)
 }
 
 /* A program of another package that only one feature needs. */
-static enum verdict check_tool(const char *name, const char *needed_by,
-                               const char *remedy)
+static enum verdict check_tool(const struct report *report, const char *name,
+                               const char *needed_by, const char *remedy)
 {
     char *path = host_program_find(name);
 
     if (path)
-        return print_check(GOOD, name, path, NULL);
+        return print_check(report, GOOD, name, path, NULL);
     return print_check(
-        SLOW, name,
+        report, SLOW, name,
         g_strdup_printf("%s is not installed; only %s it", name, needed_by),
         remedy);
 }
 
-static enum verdict check_qemu_img(void)
+static enum verdict check_qemu_img(const struct report *report)
 {
-    return check_tool("qemu-img", "machines that keep their disk need",
+    return check_tool(report, "qemu-img", "machines that keep their disk need",
                       "apt-get install qemu-utils");
 }
 
-static enum verdict check_diff(void)
+static enum verdict check_diff(const struct report *report)
 {
-    return check_tool("diff", "'" CLI_PROGRAM " diff' needs",
+    return check_tool(report, "diff", "'" CLI_PROGRAM " diff' needs",
                       "apt-get install diffutils");
 }
 
-static int check_all(void)
+static enum verdict check_pager(const struct report *report)
 {
-    static enum verdict (*const checks[])(void) = {
+    return check_tool(report, "less", "long lists on a terminal need",
+                      "apt-get install less");
+}
+
+static int check_all(struct report *report)
+{
+    static enum verdict (*const checks[])(const struct report *) = {
         check_qemu, check_daemon, check_9p_daemon, check_network, check_image,
-        check_kvm,  check_fuse,   check_qemu_img,  check_diff,
+        check_kvm,  check_fuse,   check_qemu_img,  check_diff,    check_pager,
     };
     enum verdict worst = GOOD;
 
     for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
-        enum verdict verdict = checks[i]();
+        enum verdict verdict = checks[i](report);
 
         worst = MAX(worst, verdict);
+    }
+    if (report->checks) {
+        json_t *answer = json_pack("{s:b, s:O}", "ok", worst != MISSING,
+                                   "checks", report->checks);
+
+        cli_place_print_json(answer);
+        json_decref(answer);
     }
     return worst == MISSING ? CLI_FAILED : CLI_OK;
 }
 
+static int print_checks(struct report *report, bool json)
+{
+    int exit_code;
+
+    report->checks = json ? json_array() : NULL;
+    exit_code = check_all(report);
+    json_decref(report->checks);
+    return exit_code;
+}
+
 struct doctor_options {
     struct cli_machine machine;
-    gboolean boot;
+    struct cli_output_options output;
+    gboolean boot, json;
     int rounds;
 };
 
@@ -196,8 +259,11 @@ static int parse_and_check(int argc, char **argv,
           "with --boot: boot this guest image", "NAME" },
         { "accel", 0, 0, G_OPTION_ARG_STRING, &options->machine.accel,
           "with --boot: auto, kvm or tcg", "ACCEL" },
+        CLI_OUTPUT_COLOR(&options->output),
+        { "json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print JSON", NULL },
         { NULL },
     };
+    struct report report = { 0 };
 
     if (!cli_options_parse("- check that everything needed is installed",
                            entries, false, &argc, &argv))
@@ -213,17 +279,20 @@ static int parse_and_check(int argc, char **argv,
         (options->rounds < 1 || options->rounds > CLI_BOOT_MAX_ROUNDS))
         return cli_options_wrong("doctor: --rounds is a number from 1 to %d",
                                  CLI_BOOT_MAX_ROUNDS);
+    if (!cli_output_init(&report.output, "doctor", &options->output))
+        return CLI_USAGE;
     if (!options->boot)
-        return check_all();
+        return print_checks(&report, options->json);
     options->machine.place.dir = g_strdup(g_get_tmp_dir());
     if (!cli_machine_check(&options->machine, "doctor"))
         return CLI_USAGE;
     log_set_human(CLI_PROGRAM);
     /* Here a guest that powers off is not a problem. */
     log_set_level(LOG_LEVEL_NONE);
-    return cli_boot(&options->machine, options->rounds == -1
-                                           ? CLI_BOOT_ROUNDS
-                                           : (unsigned)options->rounds);
+    return cli_boot(&options->machine,
+                    options->rounds == -1 ? CLI_BOOT_ROUNDS
+                                          : (unsigned)options->rounds,
+                    options->json);
 }
 
 int cli_doctor(int argc, char **argv)
@@ -232,5 +301,6 @@ int cli_doctor(int argc, char **argv)
     int exit_code = parse_and_check(argc, argv, &options);
 
     cli_machine_clear(&options.machine);
+    g_free(options.output.color);
     return exit_code;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_progress.h"
 #include "agent/vm/guest_image.h"
 
 enum {
@@ -24,6 +25,7 @@ static gboolean on_input(int fd, GIOCondition condition, gpointer data)
     int bytes = 0;
 
     /* /dev/null and similar devices do not support FIONREAD. */
+    cli_progress_hide();
     if (ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0)
         fprintf(stderr, CLI_PROGRAM
                 ": warning: standard input: not passed to the command; give it "

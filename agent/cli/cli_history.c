@@ -7,12 +7,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_fit.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_output.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/client/report_json.h"
@@ -30,80 +31,142 @@ static bool is_listed(const GPtrArray *steps, gint64 id)
     return false;
 }
 
+/* How the steps are printed: the columns of each cell; 0: no limit. */
+struct table {
+    const struct cli_output *output;
+    unsigned changes, command;
+};
+
+enum {
+    ID_COLUMNS = 5,
+    TIME_COLUMNS = 19,
+    GAP = 2,
+    MIN_CHANGES = 15,
+    MIN_COMMAND = 24,
+};
+
 /* Print the barriers between this step and the next newer one. An open step is
  * not listed; barriers after it come first. */
-static void print_barriers(const struct undo_result *result, gint64 id,
+static void print_barriers(const struct table *table,
+                           const struct undo_result *result, gint64 id,
                            bool newest)
 {
     for (guint i = 0; i < result->barriers->len; i++) {
         const struct undo_barrier *barrier = g_ptr_array_index(result->barriers,
                                                                i);
         gint64 after = barrier->after_step;
-        g_autofree char *line = NULL;
+        g_autofree char *line = NULL, *shown = NULL;
 
         if (after != id &&
             !(newest && !is_listed(result->steps, after) && after > id))
             continue;
-        line = cli_summary_barrier(barrier);
-        puts(line);
+        line = cli_summary_barrier(barrier, table->output->width);
+        shown = cli_output_paint(table->output, PAINT_OTHER, line);
+        puts(shown);
     }
 }
 
-/* The widest cell in the column of changes. */
-static int width_of(const GPtrArray *steps)
+/* Find the widest cells of these columns. */
+static void find_widths(const GPtrArray *steps, unsigned *ret_changes,
+                        unsigned *ret_command)
 {
-    int width = 0;
-
+    *ret_changes = *ret_command = 0;
     for (guint i = 0; i < steps->len; i++) {
         struct cli_row row;
 
-        cli_summary_row(g_ptr_array_index(steps, i), &row);
-        if (row.time)
-            width = MAX(width, (int)strlen(row.changes));
+        cli_summary_row(g_ptr_array_index(steps, i), 0, &row);
+        if (row.time) {
+            *ret_changes = MAX(*ret_changes, cli_fit_columns(row.changes));
+            *ret_command = MAX(*ret_command, cli_fit_columns(row.command));
+        }
         cli_row_clear(&row);
     }
-    return width;
 }
 
-static void print_row(const struct step_report *report, int width)
+/* Divide the terminal's width between the changes and the command. */
+static struct table make_table(const struct cli_output *output,
+                               const GPtrArray *steps)
 {
+    struct table table = { .output = output };
+    unsigned fixed = ID_COLUMNS + TIME_COLUMNS + 3 * GAP, command, width;
+
+    find_widths(steps, &table.changes, &command);
+    command = MIN(command, (unsigned)MIN_COMMAND);
+    width = MAX(output->width, fixed + command + MIN_CHANGES);
+    if (output->width > 0) {
+        table.changes = MIN(table.changes, width - fixed - command);
+        table.command = width - fixed - table.changes;
+    }
+    return table;
+}
+
+static void print_cells(const struct table *table, const char *id,
+                        const char *rest)
+{
+    unsigned width = table->output->width;
+    g_autofree char *cell = g_strdup_printf("%*s", ID_COLUMNS, id);
+    g_autofree char *shown_id = cli_output_paint(table->output, PAINT_ID, cell);
+    g_autofree char *shown = cli_fit_end(
+        rest, width ? width - MIN(cli_fit_columns(cell), width - 1) : 0);
+
+    printf("%s%s\n", shown_id, shown);
+}
+
+static void print_row(const struct table *table,
+                      const struct step_report *report)
+{
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, report->step_id);
+    g_autofree char *rest = NULL;
     struct cli_row row;
 
-    cli_summary_row(report, &row);
-    if (row.time)
-        printf("%5" G_GINT64_FORMAT "  %s  %-*s  %s\n", row.id, row.time, width,
-               row.changes, row.command);
-    else
-        printf("%5" G_GINT64_FORMAT "  %s\n", row.id, row.changes);
+    cli_summary_row(report, (int)table->command, &row);
+    if (row.time) {
+        g_autofree char *cut = cli_fit_end(row.changes,
+                                           table->command ? table->changes : 0);
+        g_autofree char *changes = cli_fit_pad(cut, table->changes);
+        g_autofree char *command = cli_fit_middle(row.command, table->command);
+
+        rest = g_strdup_printf("  %s  %s  %s", row.time, changes, command);
+    } else {
+        rest = g_strdup_printf("  %s", row.changes);
+    }
+    print_cells(table, id, rest);
     cli_row_clear(&row);
 }
 
 /* Print the open step, which is not yet in the history but is the first that
  * undo covers. Return false if there is none. */
-static bool print_open(json_t *answer, const struct undo_result *result)
+static bool print_open(const struct table *table, json_t *answer,
+                       const struct undo_result *result)
 {
     json_t *open = json_object_get(answer, "open_step");
     json_t *unfinished = json_object_get(answer, "unfinished");
-    gint64 id = json_integer_value(open);
+    gint64 step = json_integer_value(open);
+    g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, step);
 
     if (json_is_object(unfinished)) /* reported when the log was opened */
         return true;
     if (!json_is_integer(open))
         return false;
-    print_barriers(result, id, true);
-    printf("%5" G_GINT64_FORMAT "  %s\n", id,
-           id < 0 ? "(changes outside commands, not over yet; undo begins with "
-                    "them)"
-                  : "(a step that is not over yet)");
+    print_barriers(table, result, step, true);
+    print_cells(table, id,
+                step < 0 ? "  (changes outside commands, not over yet; undo "
+                           "begins with them)"
+                         : "  (a step that is not over yet)");
     return true;
 }
 
 /* On terminals only: programs read --json, or the lines without a header. */
-static void print_header(int width)
+static void print_header(const struct table *table)
 {
-    if (isatty(STDOUT_FILENO))
-        printf("%5s  %-19s  %-*s  %s\n", "STEP", "TIME", width, "CHANGES",
-               "COMMAND");
+    g_autofree char *text = g_strdup_printf(
+        "%*s  %-*s  %-*s  %s", ID_COLUMNS, "STEP", TIME_COLUMNS, "TIME",
+        (int)table->changes, "CHANGES", "COMMAND");
+    g_autofree char *cut = cli_fit_end(text, table->output->width);
+    g_autofree char *shown = cli_output_paint(table->output, PAINT_HEAD, cut);
+
+    if (table->output->terminal)
+        puts(shown);
 }
 
 /* Undone steps of another folder block the redo of the steps that were undone
@@ -130,25 +193,28 @@ static void print_redoable(const struct cli_place *place,
                others, others == 1 ? "" : "s");
 }
 
-static void print_history(const struct cli_place *place, json_t *answer)
+static void print_history(const struct cli_place *place, json_t *answer,
+                          struct cli_output *output)
 {
     struct undo_result *result = result_from_json(answer, NULL);
     const GPtrArray *steps = result->steps;
-    int width = width_of(steps);
+    const struct table table = make_table(output, steps);
     bool open;
 
+    cli_output_page(output);
     print_redoable(place, result);
     if (steps->len > 0)
-        print_header(width);
-    open = print_open(answer, result);
+        print_header(&table);
+    open = print_open(&table, answer, result);
     if (steps->len == 0 && !open)
         puts("There is nothing to undo.");
     for (guint i = 0; i < steps->len; i++) {
         const struct step_report *report = g_ptr_array_index(steps, i);
 
-        print_barriers(result, report->step_id, i == 0 && !open);
-        print_row(report, width);
+        print_barriers(&table, result, report->step_id, i == 0 && !open);
+        print_row(&table, report);
     }
+    cli_output_end(output);
     undo_result_free(result);
 }
 
@@ -171,7 +237,8 @@ static bool is_new(const struct cli_place *place, GError **error)
     return !above;
 }
 
-static int history(const struct cli_place *place, int limit, bool json)
+static int history(const struct cli_place *place, int limit, bool json,
+                   struct cli_output *output)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer = cli_place_history(place, limit, &error);
@@ -186,7 +253,7 @@ static int history(const struct cli_place *place, int limit, bool json)
     if (json)
         cli_place_print_json(answer);
     else
-        print_history(place, answer);
+        print_history(place, answer, output);
     if (none && !json) /* the log may be at another path */
         cli_options_failed("%s", error->message);
     json_decref(answer);
@@ -196,10 +263,14 @@ static int history(const struct cli_place *place, int limit, bool json)
 int cli_history(int argc, char **argv)
 {
     struct cli_place place = { 0 };
+    struct cli_output_options options = { 0 };
+    struct cli_output output;
     gboolean json = FALSE;
     int limit = 20, exit_code = CLI_USAGE;
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&place),
+        CLI_OUTPUT_COLOR(&options),
+        CLI_OUTPUT_PAGER(&options),
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, errors included",
           NULL },
         { "limit", 0, 0, G_OPTION_ARG_INT, &limit,
@@ -214,11 +285,12 @@ int cli_history(int argc, char **argv)
                               argv[1]);
         else if (limit < 1 || limit > CLI_MAX_STEPS)
             cli_options_wrong("history: --limit is a number from 1");
-        else {
+        else if (cli_output_init(&output, "history", &options)) {
             cli_lookup_place(&place);
-            exit_code = history(&place, limit, json);
+            exit_code = history(&place, limit, json, &output);
         }
     }
     cli_place_clear(&place);
+    g_free(options.color);
     return exit_code;
 }

@@ -10,6 +10,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/cli/cli_terminal.h"
 #include "agent/client/report_json.h"
 #include "common/errors.h"
 
@@ -42,6 +43,17 @@ static GPtrArray *find_steps(const struct cli_place *place,
     return steps ? steps : step_report_list_new();
 }
 
+/* Return whether the user means this step. --to names the step that remains:
+ * only one command after it is a clear case. */
+static bool is_named(const struct cli_extent *extent, const GPtrArray *steps,
+                     const struct step_report *report)
+{
+    if (extent->keep)
+        return steps->len == 1 && !is_ambient(report);
+    return extent->step_id ? report->step_id == extent->step_id
+                           : !is_ambient(report);
+}
+
 /* Return the steps that the user has not named. A new list. */
 static GPtrArray *find_others(const struct cli_extent *extent,
                               const GPtrArray *steps)
@@ -50,8 +62,7 @@ static GPtrArray *find_others(const struct cli_extent *extent,
 
     for (guint i = 0; i < steps->len; i++) {
         struct step_report *report = g_ptr_array_index(steps, i);
-        bool named = extent->step_id ? report->step_id == extent->step_id
-                                     : !is_ambient(report);
+        bool named = is_named(extent, steps, report);
 
         if (!named)
             g_ptr_array_add(others, step_report_ref(report));
@@ -61,11 +72,14 @@ static GPtrArray *find_others(const struct cli_extent *extent,
 
 static void print_steps(const GPtrArray *steps)
 {
-    for (guint i = 0; i < steps->len; i++) {
-        g_autofree char *text = cli_summary_preview(
-            g_ptr_array_index(steps, i));
+    enum { INDENT = 4 };
+    unsigned width = cli_terminal_fit_width(STDERR_FILENO);
 
-        fprintf(stderr, "    %s\n", text);
+    for (guint i = 0; i < steps->len; i++) {
+        g_autofree char *text = cli_summary_preview(g_ptr_array_index(steps, i),
+                                                    width ? width - INDENT : 0);
+
+        fprintf(stderr, "%*s%s\n", INDENT, "", text);
     }
 }
 
@@ -73,8 +87,13 @@ static bool ask(const struct cli_extent *extent, const GPtrArray *others)
 {
     char line[16] = "";
 
-    fprintf(stderr, "undo also covers the steps after %s:\n",
-            extent->step_id ? "this step" : "the command");
+    if (extent->keep)
+        fprintf(stderr,
+                "undo covers the steps after step %" G_GINT64_FORMAT ":\n",
+                extent->keep);
+    else
+        fprintf(stderr, "undo also covers the steps after %s:\n",
+                extent->step_id ? "this step" : "the command");
     print_steps(others);
     fprintf(stderr, "Go on? [y/N] ");
     return fgets(line, sizeof(line), stdin) &&

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_progress.h"
 #include "common/option_flags.h"
 
 /* An empty name would mean the current folder. Return false after printing the
@@ -107,6 +108,7 @@ static void print(const char *format, va_list args)
     g_autofree char *text = g_strdup_vprintf(format, args);
     g_autofree char *shown = cli_options_printable(text);
 
+    cli_progress_hide();
     fflush(stdout); /* keep stdout and stderr in order */
     fprintf(stderr, CLI_PROGRAM ": %s\n", shown);
 }

@@ -11,6 +11,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/cli/log_above.h"
 #include "agent/client/undo_client.h"
@@ -31,16 +32,16 @@ static void print_progress(json_t *payload)
     gint64 done = json_integer_value(json_object_get(payload, "done"));
     gint64 total = json_integer_value(json_object_get(payload, "total"));
     gint64 step = json_integer_value(json_object_get(payload, "step_id"));
+    g_autofree char *text = NULL;
 
-    if (!isatty(STDERR_FILENO))
-        return;
     if (done < total)
-        fprintf(stderr,
-                "\rstep %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT
-                " of %" G_GINT64_FORMAT "\033[K",
-                step, done, total);
+        text = g_strdup_printf("step %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT
+                               " of %" G_GINT64_FORMAT,
+                               step, done, total);
+    if (text)
+        cli_progress_rewrite(text);
     else
-        fprintf(stderr, "\r\033[K");
+        cli_progress_hide();
 }
 
 /* Programs that look first and then change open a log twice, and some warnings
@@ -58,6 +59,7 @@ void cli_place_warn(const char *text)
 {
     g_autofree char *shown = text ? cli_options_printable(text) : NULL;
 
+    cli_progress_hide();
     if (is_news(shown))
         fprintf(stderr, CLI_PROGRAM ": warning: %s\n", shown);
 }
@@ -86,6 +88,8 @@ static bool has_code(json_t *payload, const char *code)
 
 static void on_event(const char *type, json_t *payload)
 {
+    if (strcmp(type, "event.progress") != 0)
+        cli_progress_hide();
     if (strcmp(type, "event.recovery") == 0)
         print_recovery(payload);
     else if (strcmp(type, "event.progress") == 0)
@@ -321,6 +325,21 @@ static char *name_log(const char *dir)
                : NULL;
 }
 
+/* Return what to type if a step is not there, as a new string. */
+static char *name_history(const struct cli_place *place)
+{
+    const char *dir = place->dir ? place->dir : ".";
+    g_autofree char *log = place->undo_dir ? NULL : name_log(dir);
+    g_autofree char *history = cli_place_command(place, "history");
+    g_autofree char *run = cli_place_command(place, "run");
+
+    if (!place->undo_dir && !log)
+        return g_strdup_printf("to record steps, run commands with: %s -- CMD",
+                               run);
+    return g_strdup_printf("%s%sto list the steps: %s", log ? log : "",
+                           log ? "\n" : "", history);
+}
+
 /* Return the remedy for an error as a new string, or NULL. */
 static char *remedy(const struct cli_place *place, const GError *error)
 {
@@ -346,7 +365,8 @@ static char *remedy(const struct cli_place *place, const GError *error)
             "file server, which rolls it back.");
     case ERROR_NOTHING_TO_UNDO:
     case ERROR_NOTHING_TO_REDO:
-        return place->undo_dir ? NULL : name_log(place->dir ? place->dir : ".");
+    case ERROR_NOT_FOUND:
+        return name_history(place);
     default:
         return NULL;
     }

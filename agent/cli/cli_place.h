@@ -52,6 +52,7 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
 struct cli_extent {
     gint64 steps;
     gint64 step_id;     /* down to this step, instead of steps; 0: none */
+    gint64 keep;        /* step_id is the next newer one (--to); 0: none */
     const char *counts; /* which steps count (doc/control-protocol.md) */
     bool force;
 };

@@ -5,14 +5,17 @@
 #include "agent/cli/cli_restore.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/cli/cli_terminal.h"
 #include "agent/client/report_json.h"
 #include "common/errors.h"
 
 static void print_steps(const struct cli_place *place,
-                        const struct undo_result *result, bool dry)
+                        const struct undo_result *result, bool dry,
+                        struct cli_output *output)
 {
     const struct step_report *report = step_report_list_last(result->steps);
     g_autofree char *undo = cli_place_command(place, "undo");
@@ -22,12 +25,15 @@ static void print_steps(const struct cli_place *place,
         puts("nothing to restore: the paths are as they were");
         return;
     }
-    changes = cli_summary_changes(report);
+    changes = cli_summary_changes(report, output);
+    if (dry)
+        cli_output_page(output);
     if (dry)
         printf("would be restored:\n%s", changes);
     else
         printf("restored in step %" G_GINT64_FORMAT " (undo with: %s):\n%s",
                report->step_id, undo, changes);
+    cli_output_end(output);
 }
 
 /* Print the outside edits that caused the refusal. */
@@ -37,7 +43,8 @@ static void print_edits(const struct undo_result *result)
                                 "was restored:\n");
     for (guint i = 0; result->barriers && i < result->barriers->len; i++) {
         g_autofree char *line = cli_summary_barrier(
-            g_ptr_array_index(result->barriers, i));
+            g_ptr_array_index(result->barriers, i),
+            cli_terminal_fit_width(STDERR_FILENO));
 
         fprintf(stderr, "%s\n", line);
     }
@@ -59,7 +66,7 @@ static int failed(const struct cli_place *place, const GError *error,
 }
 
 int cli_restore(const struct cli_place *place, const struct cli_extent *extent,
-                json_t *paths, bool dry, bool json)
+                json_t *paths, bool dry, bool json, struct cli_output *output)
 {
     json_t *payload = cli_place_extent(extent), *data = NULL, *answer;
     struct undo_result *result;
@@ -76,7 +83,7 @@ int cli_restore(const struct cli_place *place, const struct cli_extent *extent,
     else if (json)
         cli_place_print_json(answer);
     else
-        print_steps(place, result, dry);
+        print_steps(place, result, dry, output);
     fflush(stdout);
     cli_place_warn_all(result->warnings);
     undo_result_free(result);

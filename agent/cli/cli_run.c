@@ -25,6 +25,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_ports.h"
+#include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/cli/log_above.h"
 #include "agent/session/session.h"
@@ -47,7 +48,8 @@ struct run {
     const char *cwd; /* relative to the folder; NULL: the folder itself */
     gint64 timeout;
     char *undo_hint;
-    bool chatty;
+    struct cli_progress *progress;
+    bool verbose;
     bool output_broken;
     int seen_interrupts;
     int exit_code;
@@ -169,6 +171,7 @@ static bool on_event(const struct session_event *event, void *opaque)
 {
     struct run *run = opaque;
 
+    cli_progress_hide();
     if (event->type == SESSION_EVENT_OUTPUT) {
         take_output(run, event->output);
     } else if (event->type == SESSION_EVENT_STEP_COMPLETED) {
@@ -245,6 +248,7 @@ static void on_started(const struct answer *answer, const GError *error,
     struct run *run = opaque;
     struct command *command;
 
+    g_clear_pointer(&run->progress, cli_progress_free);
     if (error) {
         if (run->exit_code != EXIT_INTERRUPTED) {
             cli_options_failed("%s", error->message);
@@ -253,7 +257,7 @@ static void on_started(const struct answer *answer, const GError *error,
         g_main_loop_quit(run->loop);
         return;
     }
-    if (run->chatty)
+    if (run->verbose)
         print_start(run);
     print_ports(run);
     command = command_new(run->command);
@@ -355,6 +359,15 @@ static struct session_config *make_config(const struct run_options *options,
     return config;
 }
 
+static const char *what_starts(void *opaque)
+{
+    const struct run *run = opaque;
+    struct session_status status;
+
+    session_get_status(run->session, &status);
+    return status.waits_for;
+}
+
 static int run_command(struct run *run, const struct run_options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -376,13 +389,16 @@ static int run_command(struct run *run, const struct run_options *options)
     run->session = session_new(options->verbose ? "info" : "error", &callbacks,
                                run);
     run->undo_hint = cli_place_command(&options->machine.place, "undo");
-    run->chatty = options->verbose || isatty(STDERR_FILENO);
+    run->verbose = options->verbose;
     run->timeout = options->timeout;
     run->cwd = options->machine.place.below;
-    if (run->chatty)
+    if (run->verbose) /* its messages would break into the line */
         fprintf(stderr, CLI_PROGRAM ": starting the VM...\n");
+    else
+        run->progress = cli_progress_new(what_starts, run);
     session_start(run->session, config, on_started, run);
     g_main_loop_run(run->loop);
+    cli_progress_free(run->progress);
     session_free(run->session);
     g_main_loop_unref(run->loop);
     g_free(run->undo_hint);

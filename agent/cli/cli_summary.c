@@ -8,10 +8,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/cli/cli_fit.h"
 #include "agent/client/report_json.h"
 
 enum {
-    COMMAND_MAX = 60,   /* characters of a command in the history */
+    COMMAND_MAX = 60,   /* characters of a command, off a terminal */
+    GAP = 2,            /* columns between cells */
+    MIN_COMMAND = 10,   /* columns of a command */
+    MIN_PATH = 12,      /* columns of a path */
+    KIND_COLUMNS = 13,  /* before a path of a list of changes */
     BARRIER_PATHS = 10, /* paths of a barrier */
 };
 
@@ -82,7 +87,7 @@ char *cli_summary_step(const struct step_report *report, const char *undo_hint)
 }
 
 /* Return the command as one line of printable text. */
-static char *printable_command(const char *command)
+static char *printable_command(const char *command, int max)
 {
     g_autofree char *text = NULL;
     GString *line = g_string_new(NULL);
@@ -92,7 +97,7 @@ static char *printable_command(const char *command)
     for (const char *p = text; *p; p = g_utf8_next_char(p)) {
         gunichar c = g_utf8_get_char(p);
 
-        if (count++ == COMMAND_MAX) {
+        if (count++ == max) {
             g_string_append(line, "...");
             break;
         }
@@ -107,7 +112,7 @@ char *cli_summary_recovery(json_t *payload)
     gint64 restored = json_integer_value(
         json_object_get(payload, "restored_paths"));
     struct step_report *report = report_from_json(payload, NULL);
-    g_autofree char *command = printable_command(report->command);
+    g_autofree char *command = printable_command(report->command, COMMAND_MAX);
     bool ambient = g_strcmp0(report->type, "ambient") == 0;
     char *line;
 
@@ -126,7 +131,7 @@ char *cli_summary_recovery(json_t *payload)
 
 static char *describe_unfinished(const struct step_report *report, bool redo)
 {
-    g_autofree char *command = printable_command(report->command);
+    g_autofree char *command = printable_command(report->command, COMMAND_MAX);
     const char *name = *command ? command : report->type;
 
     if (report->other_folder)
@@ -170,9 +175,9 @@ static char *local_time(const char *text)
                  : g_strdup("?");
 }
 
-static char *describe_command(const struct step_report *report)
+static char *describe_command(const struct step_report *report, int max)
 {
-    g_autofree char *command = printable_command(report->command);
+    g_autofree char *command = printable_command(report->command, max);
     const char *type = report->type;
     GString *text = g_string_new(*command ? command : type ? type : "?");
 
@@ -190,8 +195,10 @@ static char *describe_command(const struct step_report *report)
     return g_string_free(text, FALSE);
 }
 
-void cli_summary_row(const struct step_report *report, struct cli_row *ret_row)
+void cli_summary_row(const struct step_report *report, int command_max,
+                     struct cli_row *ret_row)
 {
+    int max = command_max ? command_max : COMMAND_MAX;
     bool damaged = report->damaged;
 
     ret_row->id = report->step_id;
@@ -199,7 +206,7 @@ void cli_summary_row(const struct step_report *report, struct cli_row *ret_row)
     ret_row->changes = damaged
                            ? g_strdup("(damaged: its record cannot be read)")
                            : describe_changes(report);
-    ret_row->command = damaged ? NULL : describe_command(report);
+    ret_row->command = damaged ? NULL : describe_command(report, max);
 }
 
 void cli_row_clear(struct cli_row *row)
@@ -209,55 +216,51 @@ void cli_row_clear(struct cli_row *row)
     g_free(row->command);
 }
 
-static char *row_to_line(const struct cli_row *row)
+char *cli_summary_preview(const struct step_report *report, unsigned width)
 {
-    return row->time
-               ? g_strdup_printf("%" G_GINT64_FORMAT "  %s  %s  %s", row->id,
-                                 row->time, row->command, row->changes)
-               : g_strdup_printf("%" G_GINT64_FORMAT "  %s", row->id,
-                                 row->changes);
-}
-
-char *cli_summary_history(const struct step_report *report)
-{
+    g_autofree char *changes = describe(report, true), *head = NULL;
+    g_autofree char *command = NULL, *line = NULL;
     struct cli_row row;
-    char *line;
+    unsigned used;
 
-    cli_summary_row(report, &row);
-    line = row_to_line(&row);
+    cli_summary_row(report, COMMAND_MAX, &row);
+    head = row.time
+               ? g_strdup_printf("%" G_GINT64_FORMAT "  %s", row.id, row.time)
+               : g_strdup_printf("%" G_GINT64_FORMAT, row.id);
+    used = cli_fit_columns(head) + cli_fit_columns(changes) + 2 * GAP;
+    command = cli_fit_middle(row.command ? row.command : "",
+                             width ? MAX(width, used + MIN_COMMAND) - used : 0);
+    line = row.time ? g_strdup_printf("%s  %s  %s", head, command, changes)
+                    : g_strdup_printf("%s  %s", head, row.changes);
     cli_row_clear(&row);
-    return line;
+    return cli_fit_end(line, width);
 }
 
-char *cli_summary_preview(const struct step_report *report)
+char *cli_summary_path(const char *path, unsigned width)
 {
-    struct cli_row row;
-    char *line;
+    const char *end = path + strlen(path);
+    GString *text = g_string_new(*path ? NULL : "."); /* the folder itself */
+    char *shown;
 
-    cli_summary_row(report, &row);
-    if (row.time) {
-        g_free(row.changes);
-        row.changes = describe(report, true);
+    while (path < end) {
+        gunichar c = g_utf8_get_char_validated(path, end - path);
+        bool valid = (gint32)c >= 0;
+        const char *next = valid ? g_utf8_next_char(path) : path + 1;
+
+        if (valid && c >= 0x80 &&
+            (g_unichar_isprint(c) || g_unichar_ismark(c))) {
+            g_string_append_unichar(text, c);
+        } else {
+            g_autofree char *piece = g_strndup(path, (gsize)(next - path));
+            g_autofree char *escaped = g_strescape(piece, NULL);
+
+            g_string_append(text, escaped);
+        }
+        path = next;
     }
-    line = row_to_line(&row);
-    cli_row_clear(&row);
-    return line;
-}
-
-/* Return a path as printable text. */
-static char *printable_path(const char *path)
-{
-    g_autofree char *text = g_utf8_make_valid(path, -1);
-    GString *line = g_string_new(NULL);
-
-    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
-        gunichar c = g_utf8_get_char(p);
-
-        g_string_append_unichar(line, g_unichar_isprint(c) ? c : '?');
-    }
-    if (line->len == 0)
-        g_string_append_c(line, '.'); /* the folder itself */
-    return g_string_free(line, FALSE);
+    shown = cli_fit_middle(text->str, width);
+    g_string_free(text, TRUE);
+    return shown;
 }
 
 static void append_who(GString *line, const struct undo_barrier *barrier)
@@ -272,46 +275,79 @@ static void append_who(GString *line, const struct undo_barrier *barrier)
         g_string_append(line, " (while no file server ran)");
 }
 
-char *cli_summary_barrier(const struct undo_barrier *barrier)
+/* Append as many of the paths as fit the width beside the rest, but one at
+ * least. Return how many. */
+static guint append_paths(GString *line, const struct undo_barrier *barrier,
+                          unsigned width, unsigned rest)
+{
+    guint shown = 0;
+
+    while (shown < MIN(barrier->paths->len, (guint)BARRIER_PATHS)) {
+        unsigned used = cli_fit_columns(line->str) + rest + 2;
+        unsigned room = MAX(width, used + MIN_PATH) - used;
+        g_autofree char *text = cli_summary_path(
+            g_ptr_array_index(barrier->paths, shown), width ? room : 0);
+
+        if (shown > 0 && width > 0 && used + cli_fit_columns(text) > width)
+            break;
+        g_string_append_printf(line, "%s%s", shown ? ", " : "", text);
+        shown++;
+    }
+    return shown;
+}
+
+char *cli_summary_barrier(const struct undo_barrier *barrier, unsigned width)
 {
     g_autofree char *time = local_time(barrier->timestamp);
-    guint shown = MIN(barrier->paths->len, BARRIER_PATHS);
-    gint64 more = barrier->more + barrier->paths->len - shown;
-    GString *line = g_string_new(NULL);
+    g_autoptr(GString) line = g_string_new(NULL), who = g_string_new(NULL);
+    gint64 more;
+    guint shown;
 
+    append_who(who, barrier);
     g_string_printf(line, "   --  %s  changed from outside: ", time);
-    for (guint i = 0; i < shown; i++) {
-        g_autofree char *text = printable_path(
-            g_ptr_array_index(barrier->paths, i));
-
-        g_string_append_printf(line, "%s%s", i ? ", " : "", text);
-    }
+    shown = append_paths(line, barrier, width,
+                         cli_fit_columns(who->str) +
+                             (unsigned)strlen(" and 1000 more"));
+    more = barrier->more + barrier->paths->len - shown;
     if (shown == 0)
         g_string_append(line, "unknown paths");
     if (more > 0)
         g_string_append_printf(line, " and %" G_GINT64_FORMAT " more", more);
-    append_who(line, barrier);
-    return g_string_free(line, FALSE);
+    g_string_append(line, who->str);
+    return cli_fit_end(line->str, width);
 }
 
-static void append_change(GString *text, const struct step_change *change)
+/* "    created  b, from a". */
+static void append_change(GString *text, const struct step_change *change,
+                          const struct cli_output *output)
 {
-    g_autofree char *shown = g_strescape(change->path, NULL);
-    g_autofree char *shown_from = change->from ? g_strescape(change->from, NULL)
-                                               : NULL;
+    static const enum cli_paint paints[IC_CHANGE_TYPES] = {
+        [IC_CREATED] = PAINT_GOOD,   [IC_MODIFIED] = PAINT_OTHER,
+        [IC_DELETED] = PAINT_BAD,    [IC_RENAMED] = PAINT_OTHER,
+        [IC_METADATA] = PAINT_OTHER,
+    };
+    static const char from[] = ", from ";
+    unsigned left = output->width ? output->width - KIND_COLUMNS : 0;
+    unsigned half = left ? (left - (unsigned)strlen(from)) / 2 : 0;
+    g_autofree char *kind = g_strdup_printf("%-8s", kinds[change->type]);
+    g_autofree char *shown_kind = cli_output_paint(output, paints[change->type],
+                                                   kind);
+    g_autofree char *old = change->from ? cli_summary_path(change->from, half)
+                                        : NULL;
+    g_autofree char *shown = cli_summary_path(change->path, old ? half : left);
 
-    g_string_append_printf(text, "    %-8s %s%s%s\n", kinds[change->type],
-                           shown, shown_from ? ", from " : "",
-                           shown_from ? shown_from : "");
+    g_string_append_printf(text, "    %s %s%s%s\n", shown_kind, shown,
+                           old ? from : "", old ? old : "");
 }
 
-char *cli_summary_changes(const struct step_report *report)
+char *cli_summary_changes(const struct step_report *report,
+                          const struct cli_output *output)
 {
     GString *text = g_string_new(NULL);
     gint64 more = report->affected - report->changes->len;
 
     for (guint i = 0; i < report->changes->len; i++)
-        append_change(text, g_ptr_array_index(report->changes, i));
+        append_change(text, g_ptr_array_index(report->changes, i), output);
     if (report->truncated && more > 0)
         g_string_append_printf(text, "    and %" G_GINT64_FORMAT " more\n",
                                more);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "agent/base/undo_result.h"
+#include "agent/cli/cli_output.h"
 
 /* One line: the changes of a step and how to undo it. */
 char *cli_summary_step(const struct step_report *report, const char *undo_hint);
@@ -25,16 +26,19 @@ char *cli_summary_recovery(json_t *payload);
  * "step_unfinished"). */
 char *cli_summary_unfinished(json_t *payload);
 
-/* A line for the history: an outside edit between steps. */
-char *cli_summary_barrier(const struct undo_barrier *barrier);
+/* A line for the history: an outside edit between steps. Here and below, width
+ * is that of the terminal, or 0. */
+char *cli_summary_barrier(const struct undo_barrier *barrier, unsigned width);
 
-/* One line: a step's id, time, command and changes; for a preview, what undo
- * would change. */
-char *cli_summary_history(const struct step_report *report);
-char *cli_summary_preview(const struct step_report *report);
+/* One line: a step's id, time, command, and what undo would change. */
+char *cli_summary_preview(const struct step_report *report, unsigned width);
 
-/* The report's changes, one per line, with names escaped for terminals. */
-char *cli_summary_changes(const struct step_report *report);
+/* A path, with what is not printable escaped, shortened in the middle. */
+char *cli_summary_path(const char *path, unsigned width);
+
+/* The report's changes, one per line. */
+char *cli_summary_changes(const struct step_report *report,
+                          const struct cli_output *output);
 
 /* A row of the history: time and command are NULL if the record cannot be
  * read. */
@@ -43,7 +47,9 @@ struct cli_row {
     char *time, *changes, *command; /* new strings */
 };
 
-void cli_summary_row(const struct step_report *report, struct cli_row *ret_row);
+/* command_max: characters of the command; 0: as many as off a terminal. */
+void cli_summary_row(const struct step_report *report, int command_max,
+                     struct cli_row *ret_row);
 void cli_row_clear(struct cli_row *row);
 
 #endif

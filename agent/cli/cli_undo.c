@@ -7,9 +7,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_discard.h"
+#include "agent/cli/cli_extent_to.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_newer.h"
 #include "agent/cli/cli_options.h"
@@ -17,64 +19,34 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_restore.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/cli/cli_terminal.h"
+#include "agent/cli/cli_undid.h"
+#include "agent/cli/cli_undo_options.h"
 #include "agent/client/report_json.h"
 #include "common/errors.h"
 
 /* A command's request, and how its answer is printed. */
 struct verb {
-    const char *name, *request, *done, *passed_by;
-    bool dry; /* nothing is done; the changes are listed */
+    const char *name, *request, *done;
+    enum cli_deed deed;
 };
 
-static const struct verb verb_undo = { "undo", "rollback", "undone", "skipped",
-                                       false };
-static const struct verb verb_redo = { "redo", "redo", "redone", "skipped",
-                                       false };
+static const struct verb verb_undo = { "undo", "rollback", "undone",
+                                       CLI_UNDID };
+static const struct verb verb_redo = { "redo", "redo", "redone", CLI_REDID };
 static const struct verb verb_preview = { "undo", "preview", "would be undone",
-                                          "would be skipped", true };
+                                          CLI_WOULD_UNDO };
 
-static void print_changes(const struct step_report *report)
+/* Nothing is done; the changes are listed. */
+static bool is_dry(const struct verb *verb)
 {
-    g_autofree char *lines = cli_summary_changes(report);
-
-    fputs(lines, stdout);
-}
-
-static void print_step(const struct verb *verb, bool passes,
-                       const struct step_report *report)
-{
-    g_autofree char *line = verb->dry ? cli_summary_preview(report)
-                                      : cli_summary_history(report);
-
-    if (report->other_folder || report->damaged)
-        printf("%s: step %" G_GINT64_FORMAT "; its changes stay\n",
-               verb->dry && !passes ? "cannot be undone" : verb->passed_by,
-               report->step_id);
-    else
-        printf("%s: step %s\n", verb->done, line);
-}
-
-/* passes: steps that cannot be undone are skipped. */
-static void print_done(const struct verb *verb, bool passes,
-                       const struct undo_result *result)
-{
-    for (guint i = 0; result->steps && i < result->steps->len; i++) {
-        const struct step_report *report = g_ptr_array_index(result->steps, i);
-
-        print_step(verb, passes, report);
-        if (!verb->dry || report->other_folder)
-            continue;
-        if (i > 0)
-            puts(
-                "    As recorded by the step; undo compares it with the folder "
-                "only after the\n    newer steps are undone.");
-        print_changes(report);
-    }
+    return verb->deed == CLI_WOULD_UNDO;
 }
 
 struct request {
     const struct verb *verb;
     const struct cli_place *place;
+    struct cli_output output;
     struct cli_extent extent;
     bool json;
     bool ambient; /* count steps of changes outside commands */
@@ -87,8 +59,8 @@ static gint64 count_done(const struct request *r,
 {
     gint64 done = 0;
 
-    for (guint i = 0; !r->verb->dry && result->steps && i < result->steps->len;
-         i++)
+    for (guint i = 0;
+         !is_dry(r->verb) && result->steps && i < result->steps->len; i++)
         done += r->extent.step_id ||
                 cli_newer_counts(&r->extent,
                                  g_ptr_array_index(result->steps, i));
@@ -100,7 +72,9 @@ static void print_next_command(const struct request *r, gint64 done, bool force)
     g_autofree char *command = cli_place_command(r->place, r->verb->name);
 
     fprintf(stderr, "To go on: %s ", command);
-    if (r->extent.step_id)
+    if (r->extent.keep)
+        fprintf(stderr, "--to %" G_GINT64_FORMAT, r->extent.keep);
+    else if (r->extent.step_id)
         fprintf(stderr, "--step %" G_GINT64_FORMAT, r->extent.step_id);
     else
         fprintf(stderr, "%" G_GINT64_FORMAT "%s", r->extent.steps - done,
@@ -156,7 +130,8 @@ static int refused(const struct request *r, const struct undo_result *result)
             r->verb->name);
     for (guint i = 0; i < result->barriers->len; i++) {
         g_autofree char *line = cli_summary_barrier(
-            g_ptr_array_index(result->barriers, i));
+            g_ptr_array_index(result->barriers, i),
+            cli_terminal_fit_width(STDERR_FILENO));
 
         fprintf(stderr, "%s\n", line);
     }
@@ -173,14 +148,15 @@ static int refused(const struct request *r, const struct undo_result *result)
     return CLI_FAILED;
 }
 
-static int print_failure(const struct request *r, const GError *error,
+static int print_failure(struct request *r, const GError *error,
                          const struct undo_result *result)
 {
     gint64 done = count_done(r, result);
     int code = error_code_of(error);
 
-    print_done(r->verb, r->extent.force && code != ERROR_INVALID_DIRECTORY,
-               result);
+    cli_undid_print(r->verb->deed,
+                    r->extent.force && code != ERROR_INVALID_DIRECTORY, result,
+                    &r->output);
     if (code == ERROR_UNDO_BARRIER && result->barriers)
         return refused(r, result);
     cli_place_failed(r->place, error, NULL, false);
@@ -192,7 +168,7 @@ static int print_failure(const struct request *r, const GError *error,
     return CLI_FAILED;
 }
 
-static int failed(const struct request *r, const GError *error, json_t *data)
+static int failed(struct request *r, const GError *error, json_t *data)
 {
     struct undo_result *result;
     int exit_code;
@@ -207,7 +183,7 @@ static int failed(const struct request *r, const GError *error, json_t *data)
 
 static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
 {
-    if (!r->verb->dry)
+    if (!is_dry(r->verb))
         return cli_place_go(r->place, r->verb->request, &r->extent, ret_data,
                             error);
     return cli_place_ask(r->place, r->verb->request,
@@ -221,7 +197,16 @@ static bool may_go(const struct request *r)
            cli_newer_may_go(r->place, &r->extent, r->yes, r->json);
 }
 
-static int run_request(const struct request *r)
+/* Only a preview is paged: what undo has done is one line for each step. */
+static void print_done(struct request *r, const struct undo_result *result)
+{
+    if (is_dry(r->verb))
+        cli_output_page(&r->output);
+    cli_undid_print(r->verb->deed, r->extent.force, result, &r->output);
+    cli_output_end(&r->output);
+}
+
+static int run_request(struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *data = NULL, *answer;
@@ -235,7 +220,7 @@ static int run_request(const struct request *r)
     if (answer && r->json)
         cli_place_print_json(answer);
     else if (answer)
-        print_done(r->verb, r->extent.force, result);
+        print_done(r, result);
     else
         exit_code = failed(r, error, data);
     fflush(stdout);
@@ -251,116 +236,82 @@ static int run_request(const struct request *r)
 
 /* ---- the command lines --------------------------------------------------- */
 
-/* Parse "[N]"; print a message and return 0 if it is not a count. */
-static guint64 parse_steps(const char *command, int argc, char **argv)
+/* Of --to: find the steps. Return false if there is nothing to do, with the
+ * exit code. */
+static bool find_newer(struct request *r, int *ret_exit_code)
 {
-    guint64 steps = 1;
+    g_autoptr(GError) error = NULL;
 
-    if (argc > 2)
-        cli_options_wrong("%s: '%s' is one argument too many", command,
-                          argv[2]);
-    else if (argc < 2 || g_ascii_string_to_unsigned(
-                             argv[1], 10, 1, CLI_MAX_STEPS, &steps, NULL))
-        return steps;
-    else
-        cli_options_wrong("%s: '%s' is not a step count; '" CLI_PROGRAM
-                          " %s 2' takes the two newest",
-                          command, argv[1], command);
-    return 0;
-}
-
-/* Options of undo and preview. */
-struct undo_options {
-    struct cli_place place;
-    gboolean force, json, ambient;
-    char *step_word; /* as given; owned, or NULL */
-    gint64 step;     /* set by make_request(); 0: not given */
-};
-
-#define UNDO_OPTIONS(options)                                                  \
-    { "step",                                                                  \
-      0,                                                                       \
-      0,                                                                       \
-      G_OPTION_ARG_STRING,                                                     \
-      &(options)->step_word,                                                   \
-      "instead of N: this step and all newer ones",                            \
-      "ID" },                                                                  \
-    {                                                                          \
-        "ambient", 0, 0, G_OPTION_ARG_NONE, &(options)->ambient,               \
-            "count steps of changes outside commands, too", NULL               \
-    }
-
-/* If --step was given and is not a step number, print a message and return
- * false. */
-static bool parse_step(const char *name, struct undo_options *options)
-{
-    gint64 step;
-
-    if (!options->step_word)
+    if (!r->extent.keep)
         return true;
-    if (!g_ascii_string_to_signed(options->step_word, 10, G_MININT64,
-                                  G_MAXINT64, &step, NULL) ||
-        step == 0) {
-        cli_options_wrong("%s: --step: '%s' is not a step number; '" CLI_PROGRAM
-                          " history' lists them",
-                          name, options->step_word);
+    if (!cli_extent_to(r->place, &r->extent, &error)) {
+        *ret_exit_code = cli_place_failed(r->place, error, NULL, r->json);
         return false;
     }
-    options->step = step;
-    return true;
+    if (r->extent.step_id)
+        return true;
+    if (r->json) {
+        json_t *answer = json_pack("{s:[], s:[], s:[]}", "steps", "barriers",
+                                   "warnings");
+
+        cli_place_print_json(answer);
+        json_decref(answer);
+    } else {
+        printf("nothing to undo: step %" G_GINT64_FORMAT " is the newest\n",
+               r->extent.keep);
+    }
+    *ret_exit_code = CLI_OK;
+    return false;
 }
 
 /* Find the folder and run the request. paths: the words after "--", or NULL. */
 static int run_or_restore(struct request *r, struct cli_place *place,
                           char **paths)
 {
+    int exit_code;
     json_t *list;
 
     cli_lookup_place(place);
-    if (!paths)
-        return run_request(r);
-    list = cli_paths_resolve("undo", place, paths);
-    return list ? cli_restore(place, &r->extent, list, r->verb->dry, r->json)
-                : CLI_USAGE;
+    list = paths ? cli_paths_resolve("undo", place, paths) : NULL;
+    if (paths && !list)
+        return CLI_USAGE;
+    if (!find_newer(r, &exit_code)) {
+        json_decref(list);
+        return exit_code;
+    }
+    return list ? cli_restore(place, &r->extent, list, is_dry(r->verb), r->json,
+                              &r->output)
+                : run_request(r);
 }
 
-/* If the command line is contradictory, print a message and return false. */
+/* If the command line is wrong, print a message and return false. */
 static bool make_request(const char *name, const struct verb *verb,
-                         struct undo_options *options, int argc, char **argv,
-                         struct request *ret_request)
+                         struct cli_undo_options *options, int argc,
+                         char **argv, struct request *ret_request)
 {
-    guint64 steps = parse_steps(name, argc, argv);
-
-    if (steps == 0 || !parse_step(name, options))
-        return false;
-    if (options->step && (argc > 1 || options->ambient)) {
-        cli_options_wrong("%s: --step excludes a number of steps and --ambient",
-                          name);
-        return false;
-    }
     *ret_request = (struct request){
         .verb = verb,
         .place = &options->place,
-        .extent = { .steps = (gint64)steps,
-                    .step_id = options->step,
-                    .counts = options->ambient ? "changes" : "commands",
-                    .force = options->force },
         .json = options->json,
         .ambient = options->ambient,
     };
-    return true;
+    return cli_undo_options_extent(name, options, argc, argv,
+                                   &ret_request->extent) &&
+           cli_output_init(&ret_request->output, name, &options->output);
 }
 
 int cli_undo(int argc, char **argv)
 {
-    struct undo_options options = { 0 };
+    struct cli_undo_options options = { 0 };
     gboolean forget = FALSE, dry = FALSE, yes = FALSE;
     char **paths = cli_paths_cut(&argc, argv);
     int exit_code = CLI_USAGE;
     struct request request;
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&options.place),
-        UNDO_OPTIONS(&options),
+        CLI_UNDO_STEPS(&options),
+        CLI_OUTPUT_COLOR(&options.output),
+        CLI_OUTPUT_PAGER(&options.output),
         { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
           "undo despite edits by other programs or a damaged record", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
@@ -384,28 +335,29 @@ int cli_undo(int argc, char **argv)
         make_request("undo", dry ? &verb_preview : &verb_undo, &options, argc,
                      argv, &request)) {
         request.yes = yes;
-        if (forget && (argc > 1 || options.force || dry || options.step ||
-                       options.ambient || paths))
+        if (forget && (argc > 1 || options.force || dry || options.step_word ||
+                       options.to_word || options.ambient || paths))
             cli_options_wrong("undo: --discard undoes no steps");
         else if (forget) /* discard works on the named folder only */
             exit_code = cli_discard(&options.place, yes, options.json);
         else
             exit_code = run_or_restore(&request, &options.place, paths);
     }
-    cli_place_clear(&options.place);
-    g_free(options.step_word);
+    cli_undo_options_clear(&options);
     return exit_code;
 }
 
 int cli_preview(int argc, char **argv)
 {
-    struct undo_options options = { 0 };
+    struct cli_undo_options options = { 0 };
     char **paths = cli_paths_cut(&argc, argv);
     int exit_code = CLI_USAGE;
     struct request request;
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&options.place),
-        UNDO_OPTIONS(&options),
+        CLI_UNDO_STEPS(&options),
+        CLI_OUTPUT_COLOR(&options.output),
+        CLI_OUTPUT_PAGER(&options.output),
         { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
           "as undo --force would do it", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
@@ -418,18 +370,18 @@ int cli_preview(int argc, char **argv)
                           entries, false, &argc, &argv) &&
         make_request("preview", &verb_preview, &options, argc, argv, &request))
         exit_code = run_or_restore(&request, &options.place, paths);
-    cli_place_clear(&options.place);
-    g_free(options.step_word);
+    cli_undo_options_clear(&options);
     return exit_code;
 }
 
 int cli_redo(int argc, char **argv)
 {
-    struct undo_options options = { 0 };
+    struct cli_undo_options options = { 0 };
     int exit_code = CLI_USAGE;
     struct request request;
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&options.place),
+        CLI_OUTPUT_COLOR(&options.output),
         { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
           "redo despite edits by other programs", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
@@ -445,6 +397,6 @@ int cli_redo(int argc, char **argv)
         cli_lookup_place(&options.place);
         exit_code = run_request(&request);
     }
-    cli_place_clear(&options.place);
+    cli_undo_options_clear(&options);
     return exit_code;
 }

@@ -16,61 +16,70 @@
 #include <glib.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_help.h"
 #include "agent/cli/cli_options.h"
 #include "common/host_environ.h"
 #include "common/inherited.h"
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} commands[] = {
-    { "run", cli_run, "run a command in a virtual machine over a folder" },
-    { "up", cli_up, "start a sandbox in the background" },
-    { "exec", cli_exec, "run a command in a running sandbox" },
-    { "shell", cli_shell, "a login shell in a running sandbox" },
-    { "attach", cli_attach, "attach to an execution" },
-    { "jobs", cli_jobs, "list the executions of a sandbox" },
-    { "job", cli_job, "print the output of an execution, wait for it, end it" },
-    { "port", cli_port, "list, add or remove a sandbox's published ports" },
-    { "ps", cli_ps, "list sandboxes" },
-    { "inspect", cli_inspect, "print all facts of a sandbox as JSON" },
-    { "stats", cli_stats, "print what sandboxes use of this host" },
-    { "logs", cli_logs, "print the log of a sandbox" },
-    { "stop", cli_stop, "end sandboxes in order" },
-    { "kill", cli_kill, "end sandboxes at once" },
-    { "rm", cli_rm, "remove sandboxes" },
-    { "prune", cli_prune, "remove all sandboxes that do not run" },
-    { "supervise", cli_supervise, NULL }, /* internal: "up" starts it */
-    { "history", cli_history, "list the steps that can be undone" },
-    { "diff", cli_diff, "show what a step changed in files" },
-    { "preview", cli_preview, "list what undo would change" },
-    { "undo", cli_undo, "undo the newest steps, or restore paths" },
-    { "redo", cli_redo, "revert the last undo" },
-    { "agent", cli_agent, "serve a frontend on stdin and stdout" },
-    { "mcp", cli_mcp, "serve an MCP client on stdin and stdout" },
-    { "image", cli_image, "build a guest image: stepback image build" },
-    { "doctor", cli_doctor, "check that everything needed is installed" },
+static const struct cli_command commands[] = {
+    { "run", CLI_GROUP_RUN, cli_run,
+      "run a command in a virtual machine over a folder" },
+    { "up", CLI_GROUP_SANDBOX, cli_up, "start a sandbox in the background" },
+    { "exec", CLI_GROUP_SANDBOX, cli_exec,
+      "run a command in a running sandbox" },
+    { "shell", CLI_GROUP_SANDBOX, cli_shell,
+      "a login shell in a running sandbox" },
+    { "attach", CLI_GROUP_SANDBOX, cli_attach, "attach to an execution" },
+    { "jobs", CLI_GROUP_SANDBOX, cli_jobs, "list the executions of a sandbox" },
+    { "job", CLI_GROUP_SANDBOX, cli_job,
+      "print the output of an execution, wait for it, end it" },
+    { "port", CLI_GROUP_SANDBOX, cli_port,
+      "list, add or remove a sandbox's published ports" },
+    { "ps", CLI_GROUP_KEEP, cli_ps, "list sandboxes" },
+    { "inspect", CLI_GROUP_KEEP, cli_inspect,
+      "print all facts of a sandbox as JSON" },
+    { "stats", CLI_GROUP_KEEP, cli_stats,
+      "print what sandboxes use of this host" },
+    { "logs", CLI_GROUP_KEEP, cli_logs, "print the log of a sandbox" },
+    { "stop", CLI_GROUP_KEEP, cli_stop, "end sandboxes in order" },
+    { "kill", CLI_GROUP_KEEP, cli_kill, "end sandboxes at once" },
+    { "rm", CLI_GROUP_KEEP, cli_rm, "remove sandboxes" },
+    { "prune", CLI_GROUP_KEEP, cli_prune,
+      "remove all sandboxes that do not run" },
+    { "history", CLI_GROUP_UNDO, cli_history,
+      "list the steps that can be undone" },
+    { "diff", CLI_GROUP_UNDO, cli_diff, "show what a step changed in files" },
+    { "preview", CLI_GROUP_UNDO, cli_preview, "list what undo would change" },
+    { "undo", CLI_GROUP_UNDO, cli_undo,
+      "undo the newest steps, or restore paths" },
+    { "redo", CLI_GROUP_UNDO, cli_redo, "revert the last undo" },
+    { "mcp", CLI_GROUP_SERVE, cli_mcp,
+      "serve an MCP client on stdin and stdout" },
+    { "agent", CLI_GROUP_SERVE, cli_agent,
+      "serve a frontend on stdin and stdout" },
+    { "image", CLI_GROUP_SETUP, cli_image,
+      "build a guest image: stepback image build" },
+    { "doctor", CLI_GROUP_SETUP, cli_doctor,
+      "check that everything needed is installed" },
+    { "supervise", CLI_GROUP_SANDBOX, cli_supervise, NULL }, /* of "up" */
 };
 
 static void print_usage(FILE *out)
 {
-    fprintf(out,
-            "Usage: " CLI_PROGRAM " COMMAND [OPTIONS]\n"
-            "       " CLI_PROGRAM " help [COMMAND] | --help | --version\n\n"
-            "Run commands in a virtual machine over a folder, and undo what "
-            "they did to it.\n\nCommands:\n");
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
-        if (commands[i].summary)
-            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    }
-    fprintf(out,
-            "\n'" CLI_PROGRAM " COMMAND --help' lists a command's "
-            "options.\n\n"
-            "Exit codes: 0 done; 1 failed or refused; 2 wrong command line. "
-            "\"run\" exits with\nthe command's exit code, or 124: "
-            "--timeout expired, 125: " CLI_PROGRAM " itself failed,\n"
-            "130: interrupted.\n");
+    cli_help_print(out, commands, G_N_ELEMENTS(commands));
+}
+
+static int unknown_command(const char *word)
+{
+    const struct cli_command *guess = cli_help_guess(word, commands,
+                                                     G_N_ELEMENTS(commands));
+
+    if (guess)
+        return cli_options_wrong(
+            "unknown command '%s'; did you mean '" CLI_PROGRAM " %s'?", word,
+            guess->name);
+    return cli_options_wrong(
+        "unknown command '%s'; '" CLI_PROGRAM " help' lists them", word);
 }
 
 static int run_command(int argc, char **argv)
@@ -84,8 +93,7 @@ static int run_command(int argc, char **argv)
             "unknown option '%s'; options come after the command: " CLI_PROGRAM
             " COMMAND [OPTIONS]",
             argv[0]);
-    return cli_options_wrong(
-        "unknown command '%s'; try '" CLI_PROGRAM " --help'", argv[0]);
+    return unknown_command(argv[0]);
 }
 
 static bool is_help(const char *word)
@@ -93,16 +101,21 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* "help COMMAND" is "COMMAND --help". */
+/* "help COMMAND" is "COMMAND --help"; a command such as "image build" has two
+ * words. */
 static int help(int argc, char **argv)
 {
-    char *words[] = { argc > 1 ? argv[1] : NULL, (char *)"--help", NULL };
+    bool two = argc == 3 && strcmp(argv[1], "image") == 0;
+    char *words[] = { argc > 1 ? argv[1] : NULL, two ? argv[2] : NULL, NULL,
+                      NULL };
 
-    if (argc > 2)
+    if (argc > 2 && !two)
         return cli_options_wrong("help: '%s' is one argument too many",
                                  argv[2]);
-    if (argc == 2 && !is_help(argv[1]))
-        return run_command(2, words);
+    if (argc >= 2 && !is_help(argv[1])) {
+        words[argc - 1] = (char *)"--help";
+        return run_command(argc, words);
+    }
     print_usage(stdout);
     return CLI_OK;
 }

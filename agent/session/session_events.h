@@ -37,7 +37,8 @@ const char *session_state_name(enum session_state state);
 struct session_status {
     enum session_state state;
     struct session_counters counters;
-    gint64 running_step; /* 0: none */
+    gint64 running_step;   /* 0: none */
+    const char *waits_for; /* while it starts or stops: what for, or NULL */
     /* Of a running session; otherwise config is NULL. */
     const struct session_config *config;
     enum accel accel;

@@ -21,6 +21,8 @@ void session_get_status(const struct session *session,
         .counters = session->counters,
         .running_step = session->exec ? exec_step_id(session->exec) : 0,
     };
+    if (machine)
+        ret_status->waits_for = machine_waits_for(machine);
     if (session->state != SESSION_RUNNING)
         return;
     ret_status->counters.guest_messages_ignored += guest_channel_complaints(

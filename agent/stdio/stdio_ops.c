@@ -435,8 +435,7 @@ static void set_unknown(const char *type, GError **error)
     g_string_printf(text, "unknown operation '%.100s'; known are", type);
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
         for (const struct stdio_operation *op = tables[i]; op->type; op++)
-            g_string_append_printf(text, "%s %s",
-                                   text->str[text->len - 1] == 'e' ? "" : ",",
+            g_string_append_printf(text, "%s %s", op == operations ? "" : ",",
                                    op->type);
     }
     for (size_t i = 0; i < G_N_ELEMENTS(client_operations); i++)

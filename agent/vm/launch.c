@@ -5,6 +5,7 @@
 #include "agent/vm/launch.h"
 
 #include "agent/base/install_paths.h"
+#include "agent/base/pager.h"
 #include "agent/vm/backend_kind.h"
 #include "agent/vm/network.h"
 #include "agent/vm/share_check.h"
@@ -17,7 +18,8 @@ static gboolean check_shares(const struct launch *launch,
                              GError **error)
 {
     g_autofree char *qemu_img = host_program_find("qemu-img");
-    g_autofree char *diff = host_program_find("diff");
+    g_autofree char *diff = host_program_find("diff"), *problem = NULL;
+    g_auto(GStrv) pager = pager_find(&problem);
     const struct {
         const char *what, *path;
     } files[] = {
@@ -26,6 +28,7 @@ static gboolean check_shares(const struct launch *launch,
         { "the program for the guest's network", launch->net },
         { "qemu-img", config->persistent ? qemu_img : NULL },
         { "diff(1)", diff },
+        { "the pager", pager ? pager[0] : NULL },
         { "the guest's kernel", launch->image->kernel },
         { "the guest's initrd", launch->image->initrd },
         { "the guest's disk", launch->image->rootfs },

@@ -366,6 +366,21 @@ bool machine_is_held(const struct machine *machine)
     return machine->vm_runs && vm_is_held(machine->vm);
 }
 
+const char *machine_waits_for(const struct machine *machine)
+{
+    static const char *const names[] = {
+        [BACKEND] = "starting the file servers",
+        [BOOTING] = "booting the guest kernel",
+        [MOUNTING] = "mounting the folders",
+        [RESTARTING] = "restarting the guest",
+        [STOPPING] = "stopping the machine",
+    };
+
+    if (machine->stage == BOOTING && !vm_is_up(machine->vm))
+        return "starting QEMU";
+    return machine->stage < G_N_ELEMENTS(names) ? names[machine->stage] : NULL;
+}
+
 struct backends *machine_backends(struct machine *machine)
 {
     return machine->backends;

@@ -44,6 +44,10 @@ void machine_hold(struct machine *machine, bool hold);
 /* Return whether QEMU has reported the pause. */
 bool machine_is_held(const struct machine *machine);
 
+/* Return what the start or the end waits for, for people: a static string, or
+ * NULL. */
+const char *machine_waits_for(const struct machine *machine);
+
 /* Borrowed; valid between "ready" and "failed" or machine_stop(). */
 struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);

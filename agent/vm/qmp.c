@@ -19,7 +19,7 @@ struct qmp {
     struct jsonl_channel *channel;
     const struct qmp_callbacks *callbacks;
     void *opaque;
-    bool held;
+    bool held, answered;
     enum qmp_guest_end guest_end;
 };
 
@@ -74,6 +74,7 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
         log_warn(LOG_SESSION, "malformed line from QEMU's monitor: %s", text);
         return;
     }
+    qmp->answered = true;
     error = json_object_get(message, "error");
     event = json_string_value(json_object_get(message, "event"));
     if (error) {
@@ -124,6 +125,11 @@ void qmp_free(struct qmp *qmp)
         return;
     jsonl_channel_free(qmp->channel);
     g_free(qmp);
+}
+
+bool qmp_has_answered(const struct qmp *qmp)
+{
+    return qmp->answered;
 }
 
 void qmp_quit(struct qmp *qmp)

@@ -29,6 +29,9 @@ struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks,
                     void *opaque);
 void qmp_free(struct qmp *qmp);
 
+/* Return whether QEMU has sent anything: it is up, and the guest boots. */
+bool qmp_has_answered(const struct qmp *qmp);
+
 /* Make QEMU end at once, without a guest shutdown. */
 void qmp_quit(struct qmp *qmp);
 

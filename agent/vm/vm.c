@@ -205,6 +205,11 @@ void vm_hold(struct vm *vm, bool hold)
     qmp_hold(vm->qmp, hold);
 }
 
+bool vm_is_up(const struct vm *vm)
+{
+    return qmp_has_answered(vm->qmp);
+}
+
 bool vm_is_held(const struct vm *vm)
 {
     return qmp_is_held(vm->qmp);

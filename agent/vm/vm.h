@@ -44,6 +44,9 @@ struct guest_channel *vm_guest(struct vm *vm);
 void vm_stop(struct vm *vm, bool by_guest);
 void vm_kill(struct vm *vm);
 
+/* Return whether QEMU has answered: the guest boots. */
+bool vm_is_up(const struct vm *vm);
+
 /* Stop or resume the guest's processors. */
 void vm_hold(struct vm *vm, bool hold);
 /* Return whether QEMU has reported that the processors are stopped. */

@@ -4,7 +4,7 @@
 
 _stepback_commands() {
     "$1" --help 2>/dev/null |
-        sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
+        sed -n 's/^  \([a-z][a-z]*\)  *[a-z].*/\1/p'
     echo help
 }
 
@@ -13,6 +13,12 @@ _stepback_options() {
     "$1" $2 --help 2>/dev/null |
         sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z][a-z-]*=\{0,1\}\).*/\2/p' |
         sort -u
+}
+
+# The steps of the current folder.
+_stepback_steps() {
+    "$1" history --limit=100 2>/dev/null |
+        sed -n 's/^ *\(-\{0,1\}[0-9][0-9]*\)  .*/\1/p'
 }
 
 # $1: the program, $2: the word under the cursor, $3: the previous word
@@ -54,6 +60,10 @@ _stepback() {
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return
         ;;
+    --step | --to)
+        COMPREPLY=($(compgen -W "$(_stepback_steps "$1")" -- "$cur"))
+        return
+        ;;
     --log-level)
         COMPREPLY=($(compgen -W 'error warn info debug trace' -- "$cur"))
         return
@@ -69,7 +79,9 @@ _stepback() {
         fi
         ;;
     *)
-        if [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
+        if [ "${COMP_WORDS[1]-}" = help ]; then
+            [ "$prev" != image ] || COMPREPLY=($(compgen -W build -- "$cur"))
+        elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
             COMPREPLY=($(compgen -W build -- "$cur"))
         else
             COMPREPLY=($(compgen -f -- "$cur"))

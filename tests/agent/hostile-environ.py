@@ -18,11 +18,12 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import without_script  # noqa: E402
+from pty_client import Terminal  # noqa: E402
 from stdio_client import (BUILDDIR, FAKE_QEMU, PATIENCE, Skip, contains,  # noqa: E402
                           equal, eventually, main, test)
 
 CANARY = BUILDDIR + "/tests/lib/.libs/libcanary.so"
-PROGRAMS = """qemu-system-x86_64 qemu-img diff fusermount3 newuidmap newgidmap
+PROGRAMS = """qemu-system-x86_64 qemu-img diff less most fusermount3 newuidmap newgidmap
     stepback-virtiofsd stepback-9pd stepback-net stepback-shim sh bash env
     python3 sed rm mount dirname basename uname id apt-get cpio xz""".split()
 # Of the daemons, of QEMU and of diff; of stepback itself there is LD_PRELOAD.
@@ -271,6 +272,25 @@ def replaceable_files_are_told(place):
                               STEPBACK_QEMU=given)
         equal(status, 125)
         contains(err, "not the absolute path")
+
+
+@test
+def a_pager_of_the_folder_never_runs(place):
+    """on a terminal, no pager and nothing a pager reads is of the folder"""
+    prepare(place)
+    call(place, "run", "--accel", "tcg", "--", "exit 0")
+    share = place.share
+    write(share + "/home/.lesskey", "#env\nLESSOPEN=|%s/bin/less %%s\n" % share)
+    for pager in (None, "less", "most", "bin/most", share + "/bin/most",
+                  "'%s/bin/most' -x" % share, "sh -c most"):
+        env = hostile(place, TERM="xterm", PAGER=pager, HOME=share + "/home",
+                      SHELL=share + "/bin/sh", EDITOR=share + "/bin/sh",
+                      LESSOPEN="|%s/bin/less %%s" % share,
+                      LESSKEY=share + "/home/.lesskey")
+        with Terminal([without_script("stepback")[0], "history"], env,
+                      cwd=share) as terminal:
+            status = terminal.wait()
+            equal((pager, status, marks(place)), (pager, 0, []))
 
 
 def without_root(place):

@@ -161,7 +161,7 @@ def undo_with_and_without_daemon(place):
         equal(owned[0], 0)
         status, out, err = call(place, "undo", "-C", place.share)
         equal((status, err), (0, ""))
-        contains(out.decode(), "undone: step 3")
+        contains(out.decode(), "undid step 3: renamed e back to d")
         equal(sorted(os.listdir(place.share)), ["d"])
     finally:
         daemon.end()
@@ -207,7 +207,7 @@ def changes_from_outside(place):
     equal(open(place.share + "/old").read(), "mine")
     status, out, err = call(place, "undo", "--force", "-C", place.share)
     equal(status, 0)
-    contains(out.decode(), "undone: step 1")
+    contains(out.decode(), "undid step 1: restored old")
     equal(err.count("warning: "), 1)
     contains(err, "overriding outside edits: old")
     equal(open(place.share + "/old").read(), "old")
@@ -222,7 +222,8 @@ def table(place):
         daemon.step(2, "echo 2 > two; rm one")
     finally:
         daemon.end()
-    lines = on_terminal(place, "history", "-C", place.share).splitlines()
+    lines = on_terminal(place, "history", "-C", place.share,
+                        columns=100, NO_COLOR="1").splitlines()
     equal(lines[0].split(), ["STEP", "TIME", "CHANGES", "COMMAND"])
     equal(lines[1].index("echo 2"), lines[0].index("COMMAND"))
     equal(lines[2].index("echo 1"), lines[0].index("COMMAND"))
@@ -281,7 +282,7 @@ def undo_means_the_newest_command(place):
         contains(out, "nothing was undone")
         equal(sorted(os.listdir(place.share)), everything)
         out = answer_on_terminal(place, b"y\n", "undo", "-C", place.share)
-        equal(out.count("undone:"), 2)
+        equal(out.count("undid step"), 2)
         equal(os.listdir(place.share), ["one"])
         equal(call(place, "redo", "2", "-C", place.share)[0], 0)
         equal(sorted(os.listdir(place.share)), everything)
@@ -292,7 +293,7 @@ def undo_means_the_newest_command(place):
         equal((status, sorted(os.listdir(place.share))), (0, ["one", "two"]))
         # Nothing followed the command: there is no question.
         out = answer_on_terminal(place, b"", "undo", "-C", place.share)
-        equal(out.count("undone:"), 1)
+        equal(out.count("undid step"), 1)
         equal(os.listdir(place.share), ["one"])
     finally:
         daemon.end()
@@ -345,7 +346,7 @@ def killed_after_a_command(place):
     contains(err, "--yes")
     equal(sorted(os.listdir(place.share)), ["mine", "one"])
     out = call(place, "undo", "--yes", "-C", place.share)[1].decode()
-    equal((out.count("undone:"), os.listdir(place.share)), (2, []))
+    equal((out.count("undid step"), os.listdir(place.share)), (2, []))
 
 
 @test
@@ -359,14 +360,14 @@ def a_step_without_effect(place):
         out = call(place, "history", "-C", place.share)[1].decode()
         contains(out.splitlines()[0],
                  "wrote 1 path with the same content as before")
-        for command in ("undo -n", "undo"):
+        for command, word in (("undo -n", "undone:"), ("undo", "undid")):
             out = call(place, *command.split(), "-C", place.share)[1].decode()
-            equal([line.split("undone: step ")[1].split()[0] for line in
-                   out.splitlines()
-                   if "undone: step " in line], ["3", "2"])
+            equal([line.split(word + " step ")[1].split()[0].strip(":")
+                   for line in out.splitlines() if word + " step " in line],
+                  ["3", "2"])
         equal(os.listdir(place.share), ["index"])
         out = call(place, "redo", "-C", place.share)[1].decode()
-        equal(out.count("redone:"), 2)
+        equal(out.count("redid step"), 2)
         equal(sorted(os.listdir(place.share)), ["index", "two"])
         equal(call(place, "undo", "2", "-C", place.share)[0], 0)
         equal(os.listdir(place.share), [])
@@ -390,7 +391,7 @@ def half_way(place):
     contains(out.decode(), "only after the")
     status, out, err = call(place, "undo", "2", "-C", place.share)
     equal(status, 1)
-    contains(out.decode(), "undone: step 2")
+    contains(out.decode(), "undid step 2: removed ")
     contains(err, "1 of 2 steps undone")
     contains(err, "undo: stopped at changes from outside:\n")
     contains(err, "'stepback redo' brings your edits back")
@@ -671,7 +672,7 @@ def undo_counts_the_interrupted(place):
     interrupted(place)
     status, out, err = call(place, "undo", "-C", place.share)
     equal(status, 0)
-    contains(out.decode(), "undone: step 2")
+    contains(out.decode(), "undid step 2: removed ")
     contains(err, "rolled back an interrupted step: break it")
     equal(os.listdir(place.share), ["one"])
     status, out, err = call(place, "undo", "-C", place.share)
@@ -694,7 +695,7 @@ def undo_of_too_many_interrupted(place):
     interrupted(place)
     status, out, err = call(place, "undo", "9", "-C", place.share)
     equal(status, 1)
-    contains(out.decode(), "undone: step 2")
+    contains(out.decode(), "undid step 2: removed ")
     contains(err, "only 1 step can be undone")
     equal(os.listdir(place.share), ["one"])
 

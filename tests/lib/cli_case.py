@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 
+from pty_client import Terminal
 from stdio_client import BUILDDIR, PROGRAM, Skip, equal, eventually
 
 
@@ -94,30 +95,19 @@ class Daemon:
         subprocess.run(["umount", "-l", self.seen], stderr=subprocess.DEVNULL)
 
 
-def on_terminal(place, *words, **env):
-    """What a command prints on a terminal."""
-    master, slave = os.openpty()
-    subprocess.run([PROGRAM, *words], stdout=slave, stderr=slave, check=True,
-                   env=place.environment(**env), timeout=60)
-    return read_terminal(master, slave)
+def on_terminal(place, *words, columns=80, **env):
+    """What a command prints on a terminal, without a pager."""
+    env = dict({"TERM": "xterm", "STEPBACK_PAGER": ""}, **env)
+    with Terminal([PROGRAM, *words], place.environment(**env),
+                  columns=columns) as terminal:
+        equal((words, terminal.wait()), (words, 0))
+        return terminal.text()
 
 
 def answer_on_terminal(place, answer, *words):
-    """The same of one that may ask, and gets this answer."""
-    master, slave = os.openpty()
-    os.write(master, answer)
-    subprocess.run([PROGRAM, *words], stdin=slave, stdout=slave, stderr=slave,
-                   env=place.environment(), timeout=60)
-    return read_terminal(master, slave)
-
-
-def read_terminal(master, slave):
-    os.close(slave)
-    out = b""
-    try:
-        while chunk := os.read(master, 65536):
-            out += chunk
-    except OSError:  # the other side is closed
-        pass
-    os.close(master)
-    return out.decode().replace("\r\n", "\n")
+    """The same of one that may ask, and gets this answer; without colours."""
+    with Terminal([PROGRAM, *words], place.environment(
+            TERM="dumb", STEPBACK_PAGER="")) as terminal:
+        terminal.send(answer)
+        terminal.wait()
+        return terminal.text()
