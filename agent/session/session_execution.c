@@ -192,8 +192,8 @@ static void on_done(struct exec *exec, struct step_report *report,
     struct reply executor = execution->executor;
     struct answer answer;
 
-    log_info(LOG_SESSION, "execution %" G_GINT64_FORMAT " is over: %s",
-             execution->id, error ? error->message : "done");
+    log_info(LOG_SESSION, "the command is over: %s",
+             error ? error->message : "done");
     keep_end(execution, report, error);
     answer = (struct answer){ .report = execution->report,
                               .step_id = execution->step_id };

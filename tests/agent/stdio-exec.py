@@ -244,7 +244,7 @@ def slow_reader(place):
     while b'"response"' not in agent.process.stdout.readline():
         pass
     agent.send("exec.start", step="none", argv=[
-        "sh", "-c", "head -c 50000000 /dev/urandom | tee /dev/stderr 2>%s | "
+        "sh", "-c", "head -c 20000000 /dev/urandom | tee /dev/stderr 2>%s | "
         "cat; touch %s" % (place.root + "/copy", place.root + "/ended")])
     time.sleep(3)
     assert not os.path.exists(place.root + "/ended")
@@ -252,7 +252,7 @@ def slow_reader(place):
     agent.read()
     digest = hashlib.sha256()
     total = 0
-    while total < 50000000:
+    while total < 20000000:
         message = agent.next()
         if message["type"] == "event.exec_output":
             data = data_of(message["payload"])
