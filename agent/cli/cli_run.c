@@ -7,19 +7,17 @@
  * handler only counts and wakes the main loop.
  */
 #include <errno.h>
-#include <glib-unix.h>
 #include <glib.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_hints.h"
+#include "agent/cli/cli_interrupts.h"
+#include "agent/cli/cli_join.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_options.h"
@@ -31,14 +29,9 @@
 #include "agent/session/session.h"
 #include "agent/vm/machine.h"
 #include "common/byte_size.h"
-#include "common/inherited.h"
 #include "common/log.h"
 
-enum {
-    EXIT_INTERRUPTED = 128 + SIGINT,
-    WRITE_CHUNK = 4096, /* PIPE_BUF: does not block after POLLOUT */
-    WRITE_POLL_MS = 200,
-};
+enum { EXIT_INTERRUPTED = 128 + SIGINT };
 
 struct run {
     const struct cli_machine *machine; /* borrowed */
@@ -55,86 +48,32 @@ struct run {
     int exit_code;
 };
 
-static volatile sig_atomic_t interrupts;
-static int wake_fd = -1;
-
 /* ---- signals ------------------------------------------------------------- */
-
-static void on_signal(int number)
-{
-    int saved = errno;
-    static const guint64 one = 1;
-
-    interrupts++;
-    if (write(wake_fd, &one, sizeof(one)) < 0)
-        interrupts++; /* cannot fail in practice; if it does, end sooner */
-    errno = saved;
-}
 
 static void stop(struct run *run);
 
-static gboolean on_wake(int fd, GIOCondition condition, gpointer data)
+static void on_interrupt(void *opaque)
 {
-    struct run *run = data;
-    guint64 count;
+    struct run *run = opaque;
 
-    if (read(fd, &count, sizeof(count)) < 0)
-        return G_SOURCE_CONTINUE;
-    if (run->seen_interrupts > 0 || interrupts > 1) {
+    if (run->seen_interrupts > 0 || cli_interrupts_count() > 1) {
         session_kill(run->session);
         stop(run);
     } else if (!session_cancel(run->session)) {
         run->exit_code = EXIT_INTERRUPTED;
         stop(run);
     }
-    run->seen_interrupts = interrupts;
-    return G_SOURCE_CONTINUE;
-}
-
-static bool catch_signals(struct run *run)
-{
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-    struct sigaction action = { .sa_handler = on_signal,
-                                .sa_flags = SA_RESTART };
-
-    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wake_fd < 0)
-        return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
-        if (!inherited_signal_is_ignored(signals[i]))
-            sigaction(signals[i], &action, NULL);
-    }
-    g_unix_fd_add(wake_fd, G_IO_IN, on_wake, run);
-    return true;
+    run->seen_interrupts = cli_interrupts_count();
 }
 
 /* ---- output -------------------------------------------------------------- */
-
-/* Write all data, however slow the reader is, unless a signal arrives. */
-static bool write_output(struct run *run, int fd, const char *data, size_t len)
-{
-    while (len > 0 && interrupts == run->seen_interrupts) {
-        struct pollfd p = { .fd = fd, .events = POLLOUT };
-        ssize_t n;
-
-        if (poll(&p, 1, WRITE_POLL_MS) <= 0)
-            continue;
-        n = write(fd, data, MIN(len, (size_t)WRITE_CHUNK));
-        if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return false;
-        if (n > 0) {
-            data += n;
-            len -= (size_t)n;
-        }
-    }
-    return true;
-}
 
 static void take_output(struct run *run, const struct command_output *output)
 {
     int fd = output->is_stderr ? STDERR_FILENO : STDOUT_FILENO;
 
-    if (run->output_broken || write_output(run, fd, output->data, output->len))
+    if (run->output_broken || cli_interrupts_write(run->seen_interrupts, fd,
+                                                   output->data, output->len))
         return;
     /* The reader has ended ("| head"): a local command would get SIGPIPE. */
     run->output_broken = true;
@@ -215,7 +154,8 @@ static void on_executed(const struct answer *answer, const GError *error,
     else if (error && error_code_of(error) == ERROR_CANCELLED)
         run->exit_code = run->output_broken ? 128 + SIGPIPE : EXIT_INTERRUPTED;
     else if (error)
-        run->exit_code = interrupts > 0 ? EXIT_INTERRUPTED : CLI_RUN_FAILED;
+        run->exit_code = cli_interrupts_count() > 0 ? EXIT_INTERRUPTED
+                                                    : CLI_RUN_FAILED;
     if (error && run->exit_code != 128 + SIGPIPE &&
         run->exit_code != EXIT_INTERRUPTED)
         cli_options_failed("%s", error->message);
@@ -273,7 +213,7 @@ struct run_options {
     gint64 timeout;
     char *max_step_size; /* as given, owned; or NULL */
     int64_t max_step_bytes;
-    gboolean verbose, separate_log;
+    gboolean verbose, separate_log, own;
 };
 
 /* A single word is shell text; several are the words of one command. */
@@ -377,7 +317,7 @@ static int run_command(struct run *run, const struct run_options *options)
         cli_options_failed("%s", error->message);
         return CLI_RUN_FAILED;
     }
-    if (!catch_signals(run)) {
+    if (!cli_interrupts_catch(on_interrupt, run)) {
         session_config_free(config);
         cli_options_failed("cannot make an eventfd: %s", g_strerror(errno));
         return CLI_RUN_FAILED;
@@ -421,6 +361,36 @@ static bool check_options(struct run_options *options)
     return false;
 }
 
+/* Run the command in the sandbox that runs over the folder, if there is one.
+ * With -C or --separate-log, only a sandbox of that very folder counts. Return
+ * false if there is none. */
+static bool join(const struct run_options *options, int count, char **words,
+                 int *ret_exit_code)
+{
+    const char *dir = options->machine.place.dir;
+    bool exact = dir || options->separate_log;
+    g_autofree char *undo = NULL, *command = NULL;
+    g_autoptr(sandbox_record) record = NULL;
+    struct cli_join join = { .dir = dir ? dir : ".",
+                             .timeout_seconds = options->timeout };
+
+    *ret_exit_code = CLI_RUN_FAILED;
+    if (!cli_join_find(join.dir, exact, &record))
+        return true;
+    if (!record)
+        return false;
+    if (!cli_join_check(record, &options->machine,
+                        options->max_step_bytes > 0 ? "--undo-max-step-size"
+                                                    : NULL))
+        return true;
+    undo = cli_place_command(&options->machine.place, "undo");
+    command = build_command(count, words);
+    join.undo_hint = undo;
+    join.command = command;
+    *ret_exit_code = cli_join_run(record, &options->machine, &join);
+    return true;
+}
+
 static int parse_and_run(int argc, char **argv, struct run_options *options)
 {
     const GOptionEntry entries[] = {
@@ -431,6 +401,8 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
           &options->max_step_size,
           "keep up to SIZE of what the command overwrites, such as 20G",
           "SIZE" },
+        { "new", 0, 0, G_OPTION_ARG_NONE, &options->own,
+          "start a machine, although a sandbox runs over the folder", NULL },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
           "print what stepback does", NULL },
         { "separate-log", 0, 0, G_OPTION_ARG_NONE, &options->separate_log,
@@ -454,10 +426,12 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
     if (argc < 2)
         return cli_options_wrong("run: the command is missing; for example: "
                                  "stepback run -- ls");
-    if (!find_place(options))
-        return CLI_RUN_FAILED;
     if (!check_options(options))
         return CLI_USAGE;
+    if (!options->own && join(options, argc - 1, argv + 1, &exit_code))
+        return exit_code;
+    if (!find_place(options))
+        return CLI_RUN_FAILED;
     log_set_human(CLI_PROGRAM);
     log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     run.command = build_command(argc - 1, argv + 1);
