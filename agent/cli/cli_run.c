@@ -7,16 +7,19 @@
  * handler only counts and wakes the main loop.
  */
 #include <errno.h>
+#include <glib-unix.h>
 #include <glib.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_hints.h"
-#include "agent/cli/cli_interrupts.h"
 #include "agent/cli/cli_join.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_machine.h"
@@ -29,9 +32,14 @@
 #include "agent/session/session.h"
 #include "agent/vm/machine.h"
 #include "common/byte_size.h"
+#include "common/inherited.h"
 #include "common/log.h"
 
-enum { EXIT_INTERRUPTED = 128 + SIGINT };
+enum {
+    EXIT_INTERRUPTED = 128 + SIGINT,
+    WRITE_CHUNK = 4096, /* PIPE_BUF: does not block after POLLOUT */
+    WRITE_POLL_MS = 200,
+};
 
 struct run {
     const struct cli_machine *machine; /* borrowed */
@@ -48,32 +56,86 @@ struct run {
     int exit_code;
 };
 
+static volatile sig_atomic_t interrupts;
+static int wake_fd = -1;
+
 /* ---- signals ------------------------------------------------------------- */
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    static const guint64 one = 1;
+
+    interrupts++;
+    if (write(wake_fd, &one, sizeof(one)) < 0)
+        interrupts++; /* cannot fail in practice; if it does, end sooner */
+    errno = saved;
+}
 
 static void stop(struct run *run);
 
-static void on_interrupt(void *opaque)
+static gboolean on_wake(int fd, GIOCondition condition, gpointer data)
 {
-    struct run *run = opaque;
+    struct run *run = data;
+    guint64 count;
 
-    if (run->seen_interrupts > 0 || cli_interrupts_count() > 1) {
+    if (read(fd, &count, sizeof(count)) < 0)
+        return G_SOURCE_CONTINUE;
+    if (run->seen_interrupts > 0 || interrupts > 1) {
         session_kill(run->session);
         stop(run);
     } else if (!session_cancel(run->session)) {
         run->exit_code = EXIT_INTERRUPTED;
         stop(run);
     }
-    run->seen_interrupts = cli_interrupts_count();
+    run->seen_interrupts = interrupts;
+    return G_SOURCE_CONTINUE;
+}
+
+static bool catch_signals(struct run *run)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction action = { .sa_handler = on_signal,
+                                .sa_flags = SA_RESTART };
+
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_fd < 0)
+        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
+        if (!inherited_signal_is_ignored(signals[i]))
+            sigaction(signals[i], &action, NULL);
+    }
+    g_unix_fd_add(wake_fd, G_IO_IN, on_wake, run);
+    return true;
 }
 
 /* ---- output -------------------------------------------------------------- */
+
+/* Write all data, however slow the reader is, unless a signal arrives. */
+static bool write_output(struct run *run, int fd, const char *data, size_t len)
+{
+    while (len > 0 && interrupts == run->seen_interrupts) {
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        ssize_t n;
+
+        if (poll(&p, 1, WRITE_POLL_MS) <= 0)
+            continue;
+        n = write(fd, data, MIN(len, (size_t)WRITE_CHUNK));
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (n > 0) {
+            data += n;
+            len -= (size_t)n;
+        }
+    }
+    return true;
+}
 
 static void take_output(struct run *run, const struct command_output *output)
 {
     int fd = output->is_stderr ? STDERR_FILENO : STDOUT_FILENO;
 
-    if (run->output_broken || cli_interrupts_write(run->seen_interrupts, fd,
-                                                   output->data, output->len))
+    if (run->output_broken || write_output(run, fd, output->data, output->len))
         return;
     /* The reader has ended ("| head"): a local command would get SIGPIPE. */
     run->output_broken = true;
@@ -154,8 +216,7 @@ static void on_executed(const struct answer *answer, const GError *error,
     else if (error && error_code_of(error) == ERROR_CANCELLED)
         run->exit_code = run->output_broken ? 128 + SIGPIPE : EXIT_INTERRUPTED;
     else if (error)
-        run->exit_code = cli_interrupts_count() > 0 ? EXIT_INTERRUPTED
-                                                    : CLI_RUN_FAILED;
+        run->exit_code = interrupts > 0 ? EXIT_INTERRUPTED : CLI_RUN_FAILED;
     if (error && run->exit_code != 128 + SIGPIPE &&
         run->exit_code != EXIT_INTERRUPTED)
         cli_options_failed("%s", error->message);
@@ -317,7 +378,7 @@ static int run_command(struct run *run, const struct run_options *options)
         cli_options_failed("%s", error->message);
         return CLI_RUN_FAILED;
     }
-    if (!cli_interrupts_catch(on_interrupt, run)) {
+    if (!catch_signals(run)) {
         session_config_free(config);
         cli_options_failed("cannot make an eventfd: %s", g_strerror(errno));
         return CLI_RUN_FAILED;

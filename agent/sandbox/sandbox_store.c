@@ -249,6 +249,17 @@ static int create_hidden(int root, json_t *config, char **ret_hidden,
     return -1;
 }
 
+int sandbox_store_claim(GError **error)
+{
+    fd_auto int root = open_root(true, error);
+
+    while (root >= 0 && flock(root, LOCK_EX) < 0) {
+        if (errno != EINTR)
+            return fail(error, NULL, "cannot lock it", errno);
+    }
+    return fd_steal(&root);
+}
+
 int sandbox_store_create(const char *name, json_t *config, GError **error)
 {
     g_autofree char *hidden = NULL;

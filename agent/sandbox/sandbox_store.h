@@ -47,6 +47,11 @@ GPtrArray *sandbox_store_list(GError **error);
  * ERROR_NOT_FOUND, ERROR_INVALID_FIELD (the name) or ERROR_IO_ERROR. */
 int sandbox_store_open(const char *name, GError **error);
 
+/* Wait for the right to create sandboxes: the caller can then check what exists
+ * before it creates one. It ends when the new fd is closed. On failure return
+ * -1 with ERROR_IO_ERROR. */
+int sandbox_store_claim(GError **error);
+
 /* Create a sandbox with this config.json (taken), and lock it. Return the lock:
  * a new fd. On failure return -1 with ERROR_BUSY (the name is taken) or
  * ERROR_IO_ERROR. */

@@ -312,7 +312,7 @@ def lost_run(place):
     os.kill(pid_of(place, "share"), signal.SIGKILL)
     _, err = process.communicate(timeout=20)
     equal(process.returncode, 125)
-    contains(err.decode(), "the sandbox's supervisor closed the connection")
+    contains(err.decode(), "the sandbox has ended")
 
 
 def mcp(place, *options):

@@ -58,7 +58,7 @@ def cycle(place, chance):
     workers = [start(place, "up", *VM)]
     time.sleep(chance.uniform(0, 1.2))
     for words in chance.sample([("run", "--", "echo", "x"), ("stop",),
-                                ("run", "--", "hang"), ("kill",), ("up",),
+                                ("run", "--timeout=5", "--", "hang"), ("kill",), ("up",),
                                 ("ps", "-a"), ("rm", "-f", "share")], 3):
         if chance.random() < 0.7:
             workers.append(start(place, *words))
