@@ -14,6 +14,7 @@
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/exec_client.h"
 #include "agent/cli/exec_request.h"
+#include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/real_path.h"
 
@@ -47,6 +48,9 @@ bool cli_join_find(const char *dir, bool exact,
         found = cli_sandbox_of_folder(dir, true, exact, &error);
     g_autofree char *names = NULL;
 
+    /* In a folder that a guest could write to, there are no sandboxes. */
+    if (!found && error_code_of(error) == ERROR_INVALID_DIRECTORY)
+        return true;
     if (!found) {
         cli_options_failed("%s", error->message);
         return false;

@@ -40,7 +40,7 @@ struct exec_client {
     guint input_source, signals[4];
     unsigned inputs; /* that wait for their answer */
     bool input_ended, detached, over;
-    bool is_broken; /* the reader of the output has ended */
+    bool is_broken;  /* the reader of the output has ended */
     json_t *end;     /* the payload of event.exec_exited, or NULL */
     char *complaint; /* an error to print once the terminal is restored */
     int interrupts;

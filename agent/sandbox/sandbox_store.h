@@ -19,7 +19,9 @@
  * without replacing. It disappears as ".old-XXXXXX". A process that dies in
  * between leaves such a directory without a lock, which sandbox_store_sweep()
  * removes. Every directory must belong to this user and have mode 0700, and is
- * opened without following symlinks.
+ * opened without following symlinks. All of them are refused
+ * (ERROR_INVALID_DIRECTORY) within a folder that has an undo log: what a guest
+ * can write is never configuration.
  */
 #ifndef AGENT_SANDBOX_SANDBOX_STORE_H
 #define AGENT_SANDBOX_SANDBOX_STORE_H

@@ -179,6 +179,7 @@ def client():
 def all_commands(place):
     """Each command with what it says when it has worked."""
     vm = ("--accel", "tcg")
+    outside = {"XDG_STATE_HOME": place.root + "/state"}
     run = ("run", *vm, "--", "sh echo more >>kept; echo $PATH $PWD")
     return (
         (("doctor",), 0, "QEMU", {}),
@@ -187,6 +188,17 @@ def all_commands(place):
         (("run", *vm, "--backend=9p", "--", "exit 0"), 0, "", {}),
         (("run", *vm, "--no-network", "--", "exit 0"), 0, "",
          {"HOME": place.share + "/home"}),
+        (("up", *vm), 0, "share", outside),
+        (("ps",), 0, "running", outside),
+        (("inspect",), 0, "api.sock", outside),
+        (("stats",), 0, "MiB", outside),
+        (("run", "--", "exit 0"), 0, "", outside),
+        (("logs",), 0, "the guest is up", outside),
+        (("stop",), 0, "share", outside),
+        (("up",), 0, "share", outside),
+        (("kill",), 0, "share", outside),
+        (("rm", "share"), 0, "share", outside),
+        (("prune", "--force"), 0, "", outside),
         (("history",), 0, "sh echo", {}),
         (("history", "--json"), 0, "sh echo", {}),
         (("diff",), 0, "+more", {}),

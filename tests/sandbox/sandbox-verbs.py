@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from sandbox_case import (Client, VM, call, good, listed, pid_of,  # noqa: E402
                           refused, sandbox_test, state, status, up)
-from stdio_client import (PROGRAM, contains, equal, eventually,  # noqa: E402
+from stdio_client import (PROGRAM, SRCDIR, Agent, contains, equal, eventually,  # noqa: E402
                           main, test)
 
 
@@ -128,6 +128,68 @@ def inspecting(place):
 
 
 @sandbox_test
+def completion(place):
+    """the completion for bash offers the names of sandboxes"""
+    script = os.path.abspath(os.path.join(SRCDIR,
+                                          "contrib/completion/stepback.bash"))
+    os.makedirs(place.root + "/web-two")
+    up(place, "web-one")
+    up(place, "-C", place.root + "/web-two")
+    good(place, "stop", "web-one")
+    for verb, found in (("stop", "web-two"), ("rm", "web-one web-two")):
+        done = subprocess.run(
+            ["bash", "-c", '. "$0"; COMP_WORDS=("$1" "$2" web); COMP_CWORD=2; '
+             '_stepback "$1" web "$2"; echo "${COMPREPLY[*]}"', script,
+             PROGRAM, verb], env=place.environment(), capture_output=True,
+            timeout=20)
+        equal(done.stdout.decode().strip(), found)
+
+
+@sandbox_test
+def odd_folder(place):
+    """a folder whose path is not UTF-8 can have a sandbox"""
+    folder = os.fsencode(place.root) + b"/\xff\xfe"
+    os.mkdir(folder)
+    equal(up(place, "-C", folder), "sandbox")
+    equal(call(place, "run", "--", "exit 5", cwd=folder)[0], 5)
+    contains(good(place, "ps"), "running")
+    good(place, "stop", cwd=folder)
+    equal(good(place, "up", cwd=folder), "sandbox\n")
+
+
+@sandbox_test
+def configuration(place):
+    """the configuration that is kept is the one that was asked for, and a
+    session.start"""
+    folders = [os.path.join(place.root, name) for name in ("a", "b")]
+    for folder in folders:
+        os.mkdir(folder)
+    up(place, "-C", folders[0], "-C", folders[1], "--memory=300",
+       "--network=10.0.0.0/8,dns", "--allow-suid", "--allow-devices",
+       "--host-ids", "--force-share", "--undo-dir", place.root + "/log")
+    config = json.loads(good(place, "inspect", "a"))["config"]
+    equal([entry["path"] for entry in config["working_directories"]], folders)
+    equal(config["working_directories"][0]["undo_dir"], place.root + "/log")
+    equal(config["vm"]["memory_mb"], 300)
+    equal(config["network_policy"], {"allow": ["10.0.0.0/8"], "dns": True})
+    for flag in ("allow_suid", "allow_devices", "host_ids", "force_share"):
+        equal((flag, config[flag]), (flag, True))
+    good(place, "stop", "a")
+    agent = Agent(place)
+    equal(agent.start(**config)["status"], "ok")
+    answer = agent.ask("session.status")["payload"]
+    for entry, kept in zip(answer["working_directories"],
+                           config["working_directories"]):
+        for member in ("path", "label", "undo_dir", "access"):
+            equal((member, entry[member]), (member, kept[member]))
+    equal(answer["network_policy"], config["network_policy"])
+    equal(agent.error("sandbox.info"), (4001, "this supervisor serves no named "
+                                        "sandbox; 'stepback up' starts one"))
+    equal(agent.ask("events.subscribe", types=["event.x"])["status"], "ok")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
 def following(place):
     """logs -f prints new lines until the sandbox ends"""
     up(place)
@@ -137,7 +199,7 @@ def following(place):
     good(place, "run", "--", "echo", "x")
     good(place, "stop")
     out, _ = follower.communicate(timeout=20)
-    contains(out.decode(), "request agent.execute")
+    contains(out.decode(), "request exec.start")
     contains(out.decode(), "the sandbox ends: stopped")
 
 
@@ -230,7 +292,10 @@ def idle(place):
     client = Client(place, "share")
     time.sleep(4)
     equal(status(place, "share"), "running")
+    client.ask("exec.start", command="hang", detach=True, timeout_seconds=4)
     client.close()
+    time.sleep(3)
+    equal(status(place, "share"), "running")
     equal(eventually(lambda: status(place, "share") == "stopped", 10), True)
     equal(listed(place)["share"]["reason"], "idle")
     equal(eventually(lambda: not place.processes(), 10), True)
@@ -286,12 +351,30 @@ def unsafe_state(place):
 
 
 @sandbox_test
+def planted_state(place):
+    """a state directory in a folder that a guest could write to is not used"""
+    os.mkdir(place.share + "/state")
+    equal(call(place, "run", *VM, "--", "exit 3")[0], 3)  # makes the log
+    up(place)
+    good(place, "stop")
+    shutil.copytree(place.root + "/state", place.share + "/state",
+                    dirs_exist_ok=True)
+    env = {"XDG_STATE_HOME": place.share + "/state"}
+    for words in (("ps", "-a"), ("stop", "share"), ("up", "share"),
+                  ("rm", "share"), ("inspect",), ("prune", "-f"),
+                  ("up", *VM, "-C", place.image)):
+        refused(place, *words, part="XDG_STATE_HOME", **env)
+    equal(call(place, "run", *VM, "--", "exit 4", **env)[0], 4)
+    equal(os.listdir(place.share + "/state/stepback/sandboxes"), ["share"])
+
+
+@sandbox_test
 def unwritable_state(place):
-    """a state directory that cannot be opened is an error with its path"""
+    """a state directory that cannot be created is an error with its path"""
     with open(place.root + "/file", "w"):
         pass
-    refused(place, "up", *VM, part="/file/stepback/sandboxes: cannot open the "
-                                   "state directory: Not a directory",
+    refused(place, "up", *VM, part="/file/stepback/sandboxes: cannot create "
+                                   "the state directory: Not a directory",
             XDG_STATE_HOME=place.root + "/file")
     equal(place.processes(), [])
 
