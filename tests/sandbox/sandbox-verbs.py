@@ -3,6 +3,7 @@
 """The verbs of sandboxes: up, ps, inspect, stats, logs, stop, kill, rm, prune."""
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -348,6 +349,23 @@ def unsafe_state(place):
     refused(place, "up", *VM, part="set XDG_STATE_HOME to a folder outside",
             XDG_STATE_HOME=inside)
     equal(os.path.exists(inside), False)
+
+
+@sandbox_test
+def full_disk(place):
+    """a configuration that cannot be written whole is an error, and leaves
+    nothing; the one that exists stays"""
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    done = subprocess.run([PROGRAM, "up", *VM], cwd=place.share, timeout=60,
+                          env=place.environment(), preexec_fn=limited,
+                          capture_output=True)
+    equal((done.returncode, done.stdout), (1, b""))
+    contains(done.stderr.decode(), "config.json: cannot write it: File too "
+                                   "large")
+    equal((listed(place), place.processes(), place.left()), ({}, [], []))
+    equal(os.listdir(place.root + "/state/stepback/sandboxes"), [])
 
 
 @sandbox_test
