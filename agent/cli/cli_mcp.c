@@ -3,9 +3,10 @@
  * cli_mcp - "stepback mcp": an MCP server on stdin and stdout.
  *
  * The virtual machine starts with the server, but a client that only reads
- * files does not wait for it. The server ends in order when stdin has ended and
- * all requests are answered, and on SIGTERM, SIGINT and SIGHUP; a second signal
- * does not wait for the virtual machine.
+ * files does not wait for it. If a sandbox runs over the folder, the client is
+ * connected to its server instead. The server ends in order when stdin has
+ * ended and all requests are answered, and on SIGTERM, SIGINT and SIGHUP; a
+ * second signal does not wait for the virtual machine.
  */
 #include <glib-unix.h>
 #include <glib.h>
@@ -15,8 +16,11 @@
 
 #include "agent/base/log_stream.h"
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_join.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_relay.h"
+#include "agent/cli/cli_start.h"
 #include "agent/cli/cli_streams.h"
 #include "agent/mcp/mcp_session.h"
 #include "common/inherited.h"
@@ -36,6 +40,7 @@ struct mcp_options {
     struct cli_machine machine;
     char *log_level;
     gint64 deletes, overwrites, linger;
+    gboolean own, keep;
 };
 
 /* ---- the end ------------------------------------------------------------- */
@@ -143,6 +148,80 @@ static int serve(const struct mcp_options *options)
     return CLI_OK;
 }
 
+/* ---- a sandbox ----------------------------------------------------------- */
+
+/* Return an option of safeguards that the sandbox does not have, or NULL. */
+static const char *other_rule(const struct mcp_options *options,
+                              const struct sandbox_record *record)
+{
+    json_t *rules = json_object_get(json_object_get(record->config, "session"),
+                                    "safeguard");
+    gint64 deletes = json_integer_value(
+        json_object_get(rules, "delete_threshold"));
+    gint64 overwrites = json_integer_value(
+        json_object_get(rules, "overwrite_file_size_threshold"));
+
+    if (options->deletes > 0 && options->deletes != deletes)
+        return "--ask-deletes";
+    return options->overwrites > 0 && options->overwrites != overwrites
+               ? "--ask-overwrites"
+               : NULL;
+}
+
+/* Find the sandbox of the folder, or start one with --keep. Set *ret_record
+ * (new; NULL: there is none). Return false after printing the error. */
+static bool find_sandbox(const struct mcp_options *options,
+                         struct sandbox_record **ret_record)
+{
+    const char *dir = options->machine.place.dir;
+    g_autoptr(GError) error = NULL;
+    struct session_config *config;
+
+    if (!cli_join_find(dir ? dir : ".", dir != NULL, ret_record))
+        return false;
+    if (*ret_record)
+        return cli_join_check(*ret_record, &options->machine,
+                              other_rule(options, *ret_record));
+    if (!options->keep)
+        return true;
+    config = make_config(options, &error);
+    if (config)
+        *ret_record = cli_start_new(NULL, config, 0, &error);
+    if (config)
+        session_config_free(config);
+    /* Busy: another client has started one at the same time. */
+    if (error && error_code_of(error) == ERROR_BUSY &&
+        !cli_join_find(dir ? dir : ".", dir != NULL, ret_record))
+        return false;
+    if (*ret_record)
+        return true;
+    cli_options_failed("%s", error->message);
+    return false;
+}
+
+static int join(const struct sandbox_record *record)
+{
+    const char *path = sandbox_record_socket(record, "mcp_socket");
+    g_autoptr(GError) error = NULL;
+
+    if (!path)
+        return cli_options_failed("sandbox %s: has just ended; try again",
+                                  record->name);
+    log_info(LOG_MCP, "joined sandbox %s", record->name);
+    if (cli_relay(path, STDIN_FILENO, STDOUT_FILENO, &error))
+        return CLI_OK;
+    return cli_options_failed("sandbox %s: %s", record->name, error->message);
+}
+
+static int join_or_serve(const struct mcp_options *options)
+{
+    g_autoptr(sandbox_record) record = NULL;
+
+    if (!options->own && !find_sandbox(options, &record))
+        return CLI_FAILED;
+    return record ? join(record) : serve(options);
+}
+
 static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
 {
     const GOptionEntry entries[] = {
@@ -156,6 +235,10 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
           "after input ends, wait up to SECONDS for running requests "
           "(default: 600)",
           "SECONDS" },
+        { "new", 0, 0, G_OPTION_ARG_NONE, &options->own,
+          "start a machine, although a sandbox runs over the folder", NULL },
+        { "keep", 0, 0, G_OPTION_ARG_NONE, &options->keep,
+          "if no sandbox runs, start one, and leave it running", NULL },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
           "log level: error, warn (default), info, debug or trace", "LEVEL" },
         { NULL },
@@ -172,6 +255,8 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
     if (options->deletes < 0 || options->overwrites < 0)
         return cli_options_wrong("mcp: --ask-deletes and --ask-overwrites must "
                                  "be numbers from 0; 0 never asks");
+    if (options->own && options->keep)
+        return cli_options_wrong("mcp: --new and --keep exclude each other");
     if (options->linger < 0 || options->linger > LINGER_MAX_S)
         return cli_options_wrong(
             "mcp: --linger must be a number of seconds, at most %d",
@@ -184,7 +269,7 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
     log_set_level(level);
     cli_options_note_terminal("the Model Context Protocol");
     log_stream_never_wait();
-    return serve(options);
+    return join_or_serve(options);
 }
 
 int cli_mcp(int argc, char **argv)

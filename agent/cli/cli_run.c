@@ -20,6 +20,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_hints.h"
+#include "agent/cli/cli_join.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_options.h"
@@ -273,7 +274,7 @@ struct run_options {
     gint64 timeout;
     char *max_step_size; /* as given, owned; or NULL */
     int64_t max_step_bytes;
-    gboolean verbose, separate_log;
+    gboolean verbose, separate_log, own;
 };
 
 /* A single word is shell text; several are the words of one command. */
@@ -421,6 +422,36 @@ static bool check_options(struct run_options *options)
     return false;
 }
 
+/* Run the command in the sandbox that runs over the folder, if there is one.
+ * With -C or --separate-log, only a sandbox of that very folder counts. Return
+ * false if there is none. */
+static bool join(const struct run_options *options, int count, char **words,
+                 int *ret_exit_code)
+{
+    const char *dir = options->machine.place.dir;
+    bool exact = dir || options->separate_log;
+    g_autofree char *undo = NULL, *command = NULL;
+    g_autoptr(sandbox_record) record = NULL;
+    struct cli_join join = { .dir = dir ? dir : ".",
+                             .timeout_seconds = options->timeout };
+
+    *ret_exit_code = CLI_RUN_FAILED;
+    if (!cli_join_find(join.dir, exact, &record))
+        return true;
+    if (!record)
+        return false;
+    if (!cli_join_check(record, &options->machine,
+                        options->max_step_bytes > 0 ? "--undo-max-step-size"
+                                                    : NULL))
+        return true;
+    undo = cli_place_command(&options->machine.place, "undo");
+    command = build_command(count, words);
+    join.undo_hint = undo;
+    join.command = command;
+    *ret_exit_code = cli_join_run(record, &options->machine, &join);
+    return true;
+}
+
 static int parse_and_run(int argc, char **argv, struct run_options *options)
 {
     const GOptionEntry entries[] = {
@@ -431,6 +462,8 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
           &options->max_step_size,
           "keep up to SIZE of what the command overwrites, such as 20G",
           "SIZE" },
+        { "new", 0, 0, G_OPTION_ARG_NONE, &options->own,
+          "start a machine, although a sandbox runs over the folder", NULL },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
           "print what stepback does", NULL },
         { "separate-log", 0, 0, G_OPTION_ARG_NONE, &options->separate_log,
@@ -454,10 +487,12 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
     if (argc < 2)
         return cli_options_wrong("run: the command is missing; for example: "
                                  "stepback run -- ls");
-    if (!find_place(options))
-        return CLI_RUN_FAILED;
     if (!check_options(options))
         return CLI_USAGE;
+    if (!options->own && join(options, argc - 1, argv + 1, &exit_code))
+        return exit_code;
+    if (!find_place(options))
+        return CLI_RUN_FAILED;
     log_set_human(CLI_PROGRAM);
     log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     run.command = build_command(argc - 1, argv + 1);

@@ -59,13 +59,12 @@ static gboolean check_folders(const struct session_config *config,
     return TRUE;
 }
 
-static gboolean check(const struct session_config *config, GError **error)
+static gboolean check_state(const struct session_config *config, GError **error)
 {
     g_autofree char *path = sandbox_store_path(NULL);
 
     return share_check_state(config, "the state directory of sandboxes", path,
-                             error) &&
-           check_folders(config, error);
+                             error);
 }
 
 static json_t *build(const char *name, const struct session_config *config,
@@ -123,11 +122,16 @@ struct sandbox_record *cli_start_new(const char *name,
 {
     g_autofree char *created = NULL;
     struct sandbox_record *record;
-    int lock;
+    fd_auto int claim = -1;
+    int lock = -1;
 
-    if (!check(config, error))
+    /* First: nothing is created within a shared folder. */
+    if (!check_state(config, error))
         return NULL;
-    lock = create(name, config, idle_timeout_s, &created, error);
+    claim = sandbox_store_claim(error);
+    if (claim >= 0 && check_folders(config, error))
+        lock = create(name, config, idle_timeout_s, &created, error);
+    fd_close(&claim);
     if (lock < 0)
         return NULL;
     record = start(created, lock, error);

@@ -34,6 +34,7 @@
 #include "agent/sandbox/sandbox_log.h"
 #include "agent/sandbox/sandbox_record.h"
 #include "agent/sandbox/sandbox_store.h"
+#include "agent/session/session_exec.h"
 #include "agent/stdio/api_socket.h"
 #include "agent/stdio/stdio_ops.h"
 #include "agent/vm/share_check.h"
@@ -172,12 +173,21 @@ static gboolean on_starter_gone(int fd, GIOCondition condition, gpointer data)
 
 /* ---- watching ------------------------------------------------------------ */
 
+static bool has_executions(const struct supervisor *self)
+{
+    struct exec_info info;
+
+    for (unsigned i = 0; i < session_exec_count(self->session); i++) {
+        session_exec_get(self->session, i, &info);
+        if (info.state != EXEC_ENDED)
+            return true;
+    }
+    return false;
+}
+
 static bool is_idle(const struct supervisor *self)
 {
-    struct session_status status;
-
-    session_get_status(self->session, &status);
-    return self->was_running && status.running_step == 0 &&
+    return self->was_running && !has_executions(self) &&
            api_socket_clients(self->api) == 0 &&
            mcp_server_clients(mcp_session_server(self->mcp)) == 0;
 }

@@ -13,6 +13,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/cli/exec_keys.h"
 #include "agent/cli/exec_output.h"
@@ -39,6 +40,7 @@ struct exec_client {
     guint input_source, signals[4];
     unsigned inputs; /* that wait for their answer */
     bool input_ended, detached, over;
+    bool is_broken;  /* the reader of the output has ended */
     json_t *end;     /* the payload of event.exec_exited, or NULL */
     char *complaint; /* an error to print once the terminal is restored */
     int interrupts;
@@ -149,7 +151,9 @@ static void print_step(const struct exec_client *client)
     if (!value || !client->options->report)
         return;
     report = report_from_json(value, NULL);
-    line = cli_summary_step(report, CLI_PROGRAM " undo");
+    line = cli_summary_step(report, client->options->undo_hint
+                                        ? client->options->undo_hint
+                                        : CLI_PROGRAM " undo");
     fprintf(stderr, CLI_PROGRAM ": %s\n", line);
     step_report_unref(report);
 }
@@ -160,6 +164,8 @@ static int exit_code_of(struct exec_client *client, json_t *payload)
     const char *code = json_string_value(json_object_get(error, "code"));
     const char *text = json_string_value(json_object_get(error, "message"));
 
+    if (client->is_broken)
+        return 128 + SIGPIPE;
     if (!error)
         return (int)json_integer_value(json_object_get(payload, "exit_code"));
     if (g_strcmp0(code, error_code_name(ERROR_CANCELLED)) == 0)
@@ -192,8 +198,11 @@ static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
     struct exec_client *client = opaque;
+    const char *text = json_string_value(json_object_get(payload, "message"));
 
-    if (client->id)
+    if (strcmp(type, "event.warning") == 0 && text)
+        cli_place_warn(text);
+    else if (client->id)
         take_event(client, type, payload);
     else if (g_str_has_prefix(type, "event.exec_"))
         json_array_append_new(client->early,
@@ -240,6 +249,8 @@ static void pass_signal(struct exec_client *client, int number)
 /* The second one does not rely on the command, the third one on nothing. */
 static void pass_interrupt(struct exec_client *client, int count)
 {
+    if (client->options->cancels)
+        count++;
     if (count == 1)
         pass_signal(client, SIGINT);
     else if (count == 2 && client->id)
@@ -258,7 +269,11 @@ static gboolean on_interrupt(gpointer data)
 
 static gboolean on_terminate(gpointer data)
 {
-    pass_signal(data, SIGTERM);
+    struct exec_client *client = data;
+
+    if (client->options->cancels)
+        return on_interrupt(data);
+    pass_signal(client, SIGTERM);
     return G_SOURCE_CONTINUE;
 }
 
@@ -281,6 +296,11 @@ static void on_output_broken(void *opaque)
 {
     struct exec_client *client = opaque;
 
+    if (client->options->cancels && client->id) {
+        client->is_broken = true;
+        request(client, "exec.cancel", json_object());
+        return;
+    }
     pass_signal(client, SIGPIPE);
     quit(client, 128 + SIGPIPE);
 }
@@ -306,14 +326,27 @@ static void take_early(struct exec_client *client)
     json_array_clear(client->early);
 }
 
+static gboolean subscribe(struct exec_client *client, GError **error)
+{
+    json_t *answer = api_link_ask(
+        client->link, "events.subscribe",
+        json_pack("{s:[s]}", "types", "event.warning"), START_MS, error);
+
+    json_decref(answer);
+    return answer != NULL;
+}
+
 /* Start or attach. Return false after an error was printed. */
 static bool begin(struct exec_client *client, const char *type, json_t *payload)
 {
     g_autoptr(GError) error = NULL;
     gint64 id = json_integer_value(json_object_get(payload, "exec_id"));
-    json_t *answer = api_link_ask(client->link, type, payload, START_MS,
-                                  &error);
+    json_t *answer = NULL;
 
+    if (client->options->warnings && !subscribe(client, &error))
+        json_decref(payload);
+    else
+        answer = api_link_ask(client->link, type, payload, START_MS, &error);
     if (!answer) {
         cli_options_failed("%s", error->message);
         return false;

@@ -101,12 +101,9 @@ static bool add_variables(const struct exec_request *request, json_t *env)
 
 /* ---- the folder ---------------------------------------------------------- */
 
-/* Translate the current directory into the guest's: a new string, or NULL if no
- * folder of the sandbox contains it. */
-static char *guest_folder(json_t *info)
+char *exec_request_guest_path(json_t *info, const char *path)
 {
     json_t *session = json_object_get(info, "session"), *entry;
-    g_autofree char *here = g_get_current_dir();
     size_t i;
 
     json_array_foreach(json_object_get(session, "working_directories"), i,
@@ -117,8 +114,8 @@ static char *guest_folder(json_t *info)
         g_autofree char *guest = json_bytes_get_path(
             json_object_get(entry, "guest_path"));
 
-        if (folder && guest && real_path_is_beneath(here, folder))
-            return g_strconcat(guest, here + strlen(folder), NULL);
+        if (folder && guest && real_path_is_beneath(path, folder))
+            return g_strconcat(guest, path + strlen(folder), NULL);
     }
     return NULL;
 }
@@ -129,8 +126,10 @@ json_t *exec_request_payload(const struct exec_request *request, json_t *info)
     json_t *payload = json_pack("{s:o, s:s*, s:s*, s:s*}", "env", env, "user",
                                 request->user, "label", request->label, "step",
                                 request->step);
-    g_autofree char *cwd = request->workdir ? g_strdup(request->workdir)
-                                            : guest_folder(info);
+    g_autofree char *here = g_get_current_dir();
+    g_autofree char *cwd = request->workdir
+                               ? g_strdup(request->workdir)
+                               : exec_request_guest_path(info, here);
 
     if (!add_variables(request, env)) {
         json_decref(payload);

@@ -62,6 +62,10 @@ struct exec_request {
  * printed an error in the options. */
 json_t *exec_request_payload(const struct exec_request *request, json_t *info);
 
+/* Translate a path of the host into the guest's: a new string, or NULL if no
+ * folder of the sandbox contains it. info: the answer to sandbox.info. */
+char *exec_request_guest_path(json_t *info, const char *path);
+
 /* Set "argv" to words. */
 void exec_request_set_argv(json_t *payload, char **words);
 

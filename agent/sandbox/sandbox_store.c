@@ -17,6 +17,8 @@
 #include "agent/sandbox/sandbox_name.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/real_path.h"
+#include "interceptor/interceptor.h"
 
 #define LOCK       "lock"
 #define NEW_PREFIX ".new-"
@@ -63,12 +65,46 @@ static gboolean check_own(int fd, const char *name, GError **error)
     return FALSE;
 }
 
+static bool has_log(const char *folder)
+{
+    g_autofree char *log = ic_default_undo_dir(folder, NULL);
+    g_autofree char *version = log ? g_build_filename(log, "version", NULL)
+                                   : NULL;
+
+    return version && access(version, F_OK) == 0;
+}
+
+/* Refuse a directory within a folder that was shared: a guest may have written
+ * there, and could name processes to kill, or folders to share. */
+static gboolean check_place(const char *path, GError **error)
+{
+    g_autofree char *at = real_path_of(path);
+
+    while (strcmp(at, "/") != 0) {
+        char *parent = g_path_get_dirname(at);
+
+        g_free(at);
+        at = parent;
+        if (!has_log(at))
+            continue;
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "%s: lies in %s, which has an undo log, so that a guest "
+                    "may have written there; set XDG_STATE_HOME to a folder "
+                    "outside",
+                    path, at);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 /* Open the directory of all sandboxes; create: if it is missing. */
 static int open_root(bool create, GError **error)
 {
     g_autofree char *path = sandbox_store_path(NULL);
     fd_auto int fd = -1;
 
+    if (!check_place(path, error))
+        return -1;
     if (create && g_mkdir_with_parents(path, 0700) < 0)
         return fail(error, NULL, "cannot create the state directory", errno);
     fd = open(path, DIR_FLAGS);
@@ -247,6 +283,17 @@ static int create_hidden(int root, json_t *config, char **ret_hidden,
     }
     g_propagate_error(error, g_steal_pointer(&cause));
     return -1;
+}
+
+int sandbox_store_claim(GError **error)
+{
+    fd_auto int root = open_root(true, error);
+
+    while (root >= 0 && flock(root, LOCK_EX) < 0) {
+        if (errno != EINTR)
+            return fail(error, NULL, "cannot lock it", errno);
+    }
+    return fd_steal(&root);
 }
 
 int sandbox_store_create(const char *name, json_t *config, GError **error)

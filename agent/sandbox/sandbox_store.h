@@ -19,7 +19,9 @@
  * without replacing. It disappears as ".old-XXXXXX". A process that dies in
  * between leaves such a directory without a lock, which sandbox_store_sweep()
  * removes. Every directory must belong to this user and have mode 0700, and is
- * opened without following symlinks.
+ * opened without following symlinks. All of them are refused
+ * (ERROR_INVALID_DIRECTORY) within a folder that has an undo log: what a guest
+ * can write is never configuration.
  */
 #ifndef AGENT_SANDBOX_SANDBOX_STORE_H
 #define AGENT_SANDBOX_SANDBOX_STORE_H
@@ -46,6 +48,11 @@ GPtrArray *sandbox_store_list(GError **error);
 /* Open a sandbox's directory: a new fd. On failure return -1 with
  * ERROR_NOT_FOUND, ERROR_INVALID_FIELD (the name) or ERROR_IO_ERROR. */
 int sandbox_store_open(const char *name, GError **error);
+
+/* Wait for the right to create sandboxes: the caller can then check what exists
+ * before it creates one. It ends when the new fd is closed. On failure return
+ * -1 with ERROR_IO_ERROR. */
+int sandbox_store_claim(GError **error);
 
 /* Create a sandbox with this config.json (taken), and lock it. Return the lock:
  * a new fd. On failure return -1 with ERROR_BUSY (the name is taken) or

@@ -21,6 +21,14 @@ _stepback_steps() {
         sed -n 's/^ *\(-\{0,1\}[0-9][0-9]*\)  .*/\1/p'
 }
 
+# $1: the program, $2: the command
+_stepback_sandboxes() {
+    case $2 in
+    stats | stop | kill) "$1" ps -q 2>/dev/null ;;
+    *) "$1" ps -a -q 2>/dev/null ;;
+    esac
+}
+
 # $1: the program, $2: the word under the cursor, $3: the previous word
 _stepback() {
     local cur=$2 prev=$3 command=${COMP_WORDS[1]-}
@@ -83,6 +91,9 @@ _stepback() {
             [ "$prev" != image ] || COMPREPLY=($(compgen -W build -- "$cur"))
         elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
             COMPREPLY=($(compgen -W build -- "$cur"))
+        elif [[ " up inspect stats logs stop kill rm " == *" $command "* ]]; then
+            COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command")" \
+                -- "$cur"))
         else
             COMPREPLY=($(compgen -f -- "$cur"))
         fi

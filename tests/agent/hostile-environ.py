@@ -176,7 +176,26 @@ def client():
                 arguments={"command": "sh echo mcp >>kept"}))
 
 
-def all_commands(place):
+def sandbox_commands(place):
+    """The verbs of sandboxes, whose state is outside the shared folder."""
+    outside = {"XDG_STATE_HOME": place.root + "/state"}
+    return [(words, 0, part, outside) for words, part in (
+        (("up", "--accel", "tcg"), "share"), (("ps",), "running"),
+        (("inspect",), "api.sock"), (("stats",), "MiB"),
+        (("run", "--", "exit 0"), ""), (("logs",), "the guest is up"),
+        (("stop",), "share"), (("kill", "share"), "not running"),
+        (("up",), "share"), (("stop",), "share"), (("rm", "share"), "share"),
+        (("prune", "--force"), ""))]
+
+
+def traced_sandbox(place):
+    """strace -f waits for the supervisor, too, so it must end by itself."""
+    outside = {"XDG_STATE_HOME": place.root + "/state"}
+    return [(("up", "--idle-timeout=1", "--accel", "tcg"), 0, "share", outside),
+            (("rm", "share"), 0, "share", outside)]
+
+
+def all_commands(place, traced):
     """Each command with what it says when it has worked."""
     vm = ("--accel", "tcg")
     run = ("run", *vm, "--", "sh echo more >>kept; echo $PATH $PWD")
@@ -187,6 +206,7 @@ def all_commands(place):
         (("run", *vm, "--backend=9p", "--", "exit 0"), 0, "", {}),
         (("run", *vm, "--no-network", "--", "exit 0"), 0, "",
          {"HOME": place.share + "/home"}),
+        *(traced_sandbox(place) if traced else sandbox_commands(place)),
         (("history",), 0, "sh echo", {}),
         (("history", "--json"), 0, "sh echo", {}),
         (("diff",), 0, "+more", {}),
@@ -213,7 +233,8 @@ def prepare(place):
 
 
 def check(place, traces=None):
-    for number, (words, status, part, more) in enumerate(all_commands(place)):
+    for number, (words, status, part, more) in enumerate(
+            all_commands(place, traced=traces is not None)):
         trace = "%s/%d" % (traces, number) if traces else None
         done = call(place, *words, trace=trace, **more)
         if status is not None:

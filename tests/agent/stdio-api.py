@@ -32,6 +32,8 @@ def every_operation_is_accepted(place):
                       "safeguard.confirm"):
         contains(hello["operations"], operation)
     equal(agent.ask("session.status")["payload"]["state"], "stopped")
+    equal(agent.ask("events.subscribe", types=["*"])["payload"], {})
+    equal(agent.error("sandbox.info")[0], 4001)
     started = agent.start()["payload"]
     equal((started["state"], started["accel"], started["backend"]),
           ("running", "tcg", "virtiofs"))

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random cycles of up, run, stop and rm in which a process is killed at a random
+moment. CYCLES and SEED are taken from the environment."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from sandbox_case import VM, call, good, kill_all, listed  # noqa: E402
+from sandbox_case import sandbox_test, state, status, up  # noqa: E402
+from stdio_client import PROGRAM, equal, eventually, main  # noqa: E402
+
+CYCLES = int(os.environ.get("CYCLES", "20"))
+SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
+
+
+def start(place, *words):
+    return subprocess.Popen([PROGRAM, *words], cwd=place.share,
+                            env=place.environment(), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+
+
+def kill_one(place, chance):
+    """Kill any process of the place."""
+    pids = place.processes()
+    if not pids:
+        return
+    try:
+        os.kill(chance.choice(sorted(pids)), signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def check_truth(place):
+    """What ps says is so: a sandbox that is not live has no process, and one
+    that is can be asked."""
+    for name, entry in listed(place).items():
+        live = entry["status"] in ("running", "starting")
+        equal(entry["status"] in ("running", "starting", "stopped", "crashed",
+                                  "error"), True)
+        if entry["status"] == "running":
+            code, out, _ = call(place, "inspect", name)
+            equal(code, 0)
+            # It may have ended since; the lock says so, too.
+            equal('"state": "running"' in out or
+                  eventually(lambda: status(place, name) != "running", 20),
+                  True)
+        equal(live, entry["status"] in ("running", "starting"))
+
+
+def cycle(place, chance):
+    workers = [start(place, "up", *VM)]
+    time.sleep(chance.uniform(0, 1.2))
+    for words in chance.sample([("run", "--", "echo", "x"), ("stop",),
+                                ("run", "--timeout=5", "--", "hang"), ("kill",), ("up",),
+                                ("ps", "-a"), ("rm", "-f", "share")], 3):
+        if chance.random() < 0.7:
+            workers.append(start(place, *words))
+        time.sleep(chance.uniform(0, 0.3))
+    for _ in range(chance.randrange(1, 4)):
+        kill_one(place, chance)
+        time.sleep(chance.uniform(0, 0.1))
+    check_truth(place)
+    call(place, "kill", "--all")
+    for worker in workers:
+        try:
+            worker.wait(60)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError("%s hangs" % error.cmd) from error
+
+
+def leftovers(place):
+    return [path for path in place.left() if "/.stepback/" not in path] + \
+        os.listdir(os.path.dirname(state(place, "x").rstrip("/"))) + \
+        os.listdir(place.runtime + "/stepback") + \
+        [name for name in os.listdir(place.runtime) if name != "stepback"]
+
+
+@sandbox_test
+def killed_at_random(place):
+    """after a kill of any process at any moment, ps tells the truth, nothing is
+    left after prune, and the undo log can be used"""
+    print("# SEED=%d" % SEED)
+    chance = random.Random(SEED)
+    up(place)
+    for number in range(CYCLES):
+        cycle(place, chance)
+        call(place, "kill", "--all")
+        equal((number, eventually(lambda: not place.processes(), 30)),
+              (number, True))
+        good(place, "prune", "-f")
+        equal((number, leftovers(place), listed(place)), (number, [], {}))
+        good(place, "history", "-C", place.share)
+    equal(up(place), "share")
+    equal(call(place, "run", "--", "exit 3")[0], 3)
+    kill_all(place)
+
+
+killed_at_random.alone = True
+main()
