@@ -106,13 +106,13 @@ size_t bulk_transfer_poll(const struct bulk_transfer *transfer,
 {
     size_t count = 0;
 
-    if (!transfer->id || transfer->ended)
+    if (!transfer->id)
         return 0;
     if (transfer->in && transfer->data >= 0 && transfer->used > 0)
         fds[count++] = (struct pollfd){ transfer->data, POLLOUT, 0 };
     if (!transfer->in && transfer->data >= 0 && transfer->credit > 0)
         fds[count++] = (struct pollfd){ transfer->data, POLLIN, 0 };
-    if (transfer->news >= 0)
+    if (transfer->news >= 0 && !transfer->ended)
         fds[count++] = (struct pollfd){ transfer->news, POLLIN, 0 };
     return count;
 }
