@@ -351,37 +351,52 @@ bool tree_pack_write(const struct tree_pack *source, int fd,
 
 /* ---- the source ---------------------------------------------------------- */
 
-static void set_top(struct tree_pack *pack, bool content)
+/* Remove trailing "/" and "/." from a path. Set what was there. */
+static void strip(char *path, bool *ret_content, bool *ret_slash)
 {
-    const char *slash = strrchr(pack->path, '/');
-    const char *name = slash ? slash + 1 : pack->path;
+    size_t len = strlen(path);
 
+    *ret_content = *ret_slash = false;
+    while (len > 1) {
+        if (path[len - 1] == '/')
+            *ret_slash = true;
+        else if (len > 2 && strcmp(path + len - 2, "/.") == 0)
+            *ret_content = *ret_slash = true;
+        else
+            break;
+        path[--len] = '\0';
+    }
+}
+
+char *tree_pack_top(const char *path)
+{
+    char *copy = strdup(path), *top;
+    bool content, slash;
+    const char *name;
+
+    if (!copy)
+        return NULL;
+    strip(copy, &content, &slash);
+    name = strrchr(copy, '/');
+    name = name ? name + 1 : copy;
     content = content || !*name || strcmp(name, ".") == 0 ||
               strcmp(name, "..") == 0;
-    pack->top = strdup(content ? "." : name);
+    top = strdup(content ? "." : name);
+    free(copy);
+    return top;
 }
 
 bool tree_pack_open(struct tree_pack *pack, const char *path, bool follow,
                     struct copy_error *error)
 {
-    size_t len = strlen(path);
-    bool content = false, slash = false;
+    bool content, slash;
     struct stat st;
 
-    *pack = (struct tree_pack){ .path = strdup(path) };
-    while (pack->path && len > 1) {
-        if (pack->path[len - 1] == '/')
-            slash = true;
-        else if (len > 2 && strcmp(pack->path + len - 2, "/.") == 0)
-            content = slash = true;
-        else
-            break;
-        pack->path[--len] = '\0';
-    }
-    if (pack->path)
-        set_top(pack, content);
+    *pack = (struct tree_pack){ .path = strdup(path),
+                                .top = tree_pack_top(path) };
     if (!pack->path || !pack->top)
         return copy_fail(error, "out of memory");
+    strip(pack->path, &content, &slash);
     pack->follow = follow || slash;
     if (fstatat(AT_FDCWD, pack->path, &st,
                 pack->follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)

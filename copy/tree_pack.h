@@ -25,6 +25,10 @@ struct tree_pack {
     bool is_directory;
 };
 
+/* Return the name of a path's top entry in a stream: a new string (free), "."
+ * for the content of a directory. NULL: out of memory. */
+char *tree_pack_top(const char *path);
+
 /* Check that the source exists. follow: if the source itself is a symbolic
  * link, pack its target; a trailing "/" does the same. Free it in either
  * case. */
