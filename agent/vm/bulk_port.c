@@ -220,6 +220,9 @@ struct bulk_transfer *bulk_port_start(struct bulk_port *port,
     transfer = bulk_transfer_new(++port->last_id, request, &owner, callbacks,
                                  opaque);
     g_ptr_array_add(port->transfers, transfer);
-    send_frames(port);
+    /* From the main loop: a port that is lost calls back. */
+    if (!port->write_source)
+        port->write_source = g_unix_fd_add(port->fd, G_IO_OUT | G_IO_HUP,
+                                           on_writable, port);
     return transfer;
 }

@@ -124,8 +124,9 @@ static gboolean on_output_ready(gint fd, GIOCondition condition, gpointer data)
     trim_queue(transfer, (size_t)put);
     transfer->credit += (size_t)put;
     if (queued(transfer) > 0) {
+        /* May free the transfer. */
         transfer->owner.wake(transfer->owner.opaque);
-        return transfer->source ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
+        return G_SOURCE_CONTINUE;
     }
     transfer->source = 0;
     if (!end_if_over(transfer))

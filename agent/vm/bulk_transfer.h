@@ -1,12 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bulk_transfer - one transfer of the bulk port, private to it.
+ * bulk_transfer - one transfer of the bulk port.
  */
 #ifndef AGENT_VM_BULK_TRANSFER_H
 #define AGENT_VM_BULK_TRANSFER_H
 
-#include "agent/vm/bulk_port.h"
+#include <glib.h>
+#include <stdbool.h>
+
 #include "shim/bulk_wire.h"
+
+struct bulk_transfer;
+
+struct bulk_request {
+    bool in;          /* into the guest */
+    const char *path; /* absolute, in the guest; bytes */
+    /* As in bulk_wire.h. */
+    bool follow, archive, keep_owner;
+};
+
+struct bulk_totals {
+    guint64 bytes;            /* of the stream */
+    guint64 entries, skipped; /* as counted by the guest */
+};
+
+struct bulk_callbacks {
+    /* The guest accepted the path. */
+    void (*opened)(struct bulk_transfer *transfer, void *opaque);
+    /* The transfer is over and freed after this. All bytes were written to the
+     * fd; the fd, if one was attached, is closed after this. error: NULL on
+     * success. Its errors: ERROR_IO_ERROR, ERROR_NOT_FOUND, ERROR_TIMEOUT,
+     * ERROR_CANCELLED. */
+    void (*ended)(struct bulk_transfer *transfer,
+                  const struct bulk_totals *totals, const GError *error,
+                  void *opaque);
+};
+
+/* Move the bytes from or to this fd (taken): a pipe or a stream socket. It
+ * becomes non-blocking. Once per transfer, after "opened". */
+void bulk_transfer_attach(struct bulk_transfer *transfer, int fd);
+
+/* Cancel: "ended" follows with ERROR_CANCELLED and this text (borrowed for the
+ * call), unless the transfer ends by itself first. */
+void bulk_transfer_cancel(struct bulk_transfer *transfer, const char *text);
+
+/* ---- for bulk_port.c ----------------------------------------------------- */
 
 /* What a transfer asks of its port. */
 struct bulk_owner {
