@@ -18,6 +18,7 @@ struct session_copy {
     struct session *session;
     gint64 id;
     struct bulk_transfer *transfer;
+    const void *owner;
     struct reply reply; /* until the guest has accepted the path */
     int fd;             /* the client's, until it is attached; or -1 */
     char *socket;       /* the path of the listening socket, or NULL */
@@ -108,6 +109,11 @@ static void on_ended(struct bulk_transfer *transfer,
                      void *opaque)
 {
     struct session_copy *copy = opaque;
+    struct session_event event = {
+        .type = SESSION_EVENT_OTHER,
+        .name = "event.copy_completed",
+        .owner = copy->owner,
+    };
     json_t *payload;
 
     log_info(LOG_SESSION, "copy %" G_GINT64_FORMAT " is over: %s", copy->id,
@@ -129,7 +135,9 @@ static void on_ended(struct bulk_transfer *transfer,
                                       error_code_name(error_code_of(error)),
                                       "number", error_code_of(error), "message",
                                       error->message));
-    session_send_event(copy->session, "event.copy_completed", payload, false);
+    event.payload = payload;
+    session_send(copy->session, &event);
+    json_decref(payload);
     release(copy);
 }
 
@@ -164,13 +172,14 @@ static gboolean check_target(const struct session *session,
 }
 
 void session_copy(struct session *session, const struct bulk_request *request,
-                  int fd, reply_done done, void *opaque)
+                  int fd, const void *owner, reply_done done, void *opaque)
 {
     struct session_copy *copy = g_new0(struct session_copy, 1);
     GError *error = NULL;
 
     copy->session = session;
     copy->fd = fd;
+    copy->owner = owner;
     copy->listen_fd = -1;
     copy->reply = (struct reply){ done, opaque };
     if (session_check_running(session, &error) &&

@@ -20,11 +20,12 @@
  * cancelled.
  *
  * The answer, after the guest has accepted the path, is {transfer_id, socket?};
- * when the copy is over, all listeners get event.copy_completed. Errors: those
+ * when the copy is over, event.copy_completed reports it. owner (or NULL)
+ * identifies the client; it is only compared. Errors: those
  * of bulk_port.h, ERROR_NO_SESSION, and ERROR_INVALID_FIELD for a copy into a
  * shared folder. */
 enum { COPY_CONNECT_S = 60 };
 void session_copy(struct session *session, const struct bulk_request *request,
-                  int fd, reply_done done, void *opaque);
+                  int fd, const void *owner, reply_done done, void *opaque);
 
 #endif

@@ -31,7 +31,7 @@ static gboolean start(const struct stdio_call *call, bool in, json_t *payload,
         !get_flag(payload, "keep_owner", &request.keep_owner, error))
         return FALSE;
     request.path = path;
-    session_copy(call->session, &request, -1, stdio_call_on_answer,
+    session_copy(call->session, &request, -1, call->party, stdio_call_on_answer,
                  stdio_call_keep(call));
     return TRUE;
 }
