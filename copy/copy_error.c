@@ -11,6 +11,7 @@ bool copy_fail(struct copy_error *error, const char *format, ...)
 {
     va_list args;
 
+    error->stream = false;
     va_start(args, format);
     vsnprintf(error->text, sizeof(error->text), format, args);
     va_end(args);
@@ -19,5 +20,12 @@ bool copy_fail(struct copy_error *error, const char *format, ...)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = '?';
     }
+    return false;
+}
+
+bool copy_fail_stream(struct copy_error *error, const char *text)
+{
+    copy_fail(error, "%s", text);
+    error->stream = true;
     return false;
 }

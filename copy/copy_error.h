@@ -11,6 +11,7 @@
 enum { COPY_ERROR_MAX = 512 };
 
 struct copy_error {
+    bool stream; /* the stream failed: its other end may know why */
     char text[COPY_ERROR_MAX]; /* "object: problem"; control bytes are '?' */
 };
 
@@ -23,5 +24,6 @@ struct copy_result {
 /* Set the text. Return false. */
 bool copy_fail(struct copy_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+bool copy_fail_stream(struct copy_error *error, const char *text);
 
 #endif

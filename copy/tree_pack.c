@@ -49,8 +49,8 @@ static bool fail_archive(struct packer *packer)
 {
     const char *text = archive_error_string(packer->archive);
 
-    return copy_fail(packer->error, "%s: %s", packer->path,
-                     text ? text : "cannot write the stream");
+    return copy_fail_stream(packer->error,
+                            text ? text : "cannot write the stream");
 }
 
 /* ---- content ------------------------------------------------------------- */

@@ -180,8 +180,10 @@ static bool fail_stream(struct unpacker *u)
 {
     const char *text = archive_error_string(u->archive);
 
-    return copy_fail(u->error, "the tar stream is damaged: %s",
-                     text ? text : "no reason given");
+    copy_fail(u->error, "the tar stream is damaged: %s",
+              text ? text : "no reason given");
+    u->error->stream = true;
+    return false;
 }
 
 /* Write the data; holes stay holes. */
@@ -343,9 +345,9 @@ static bool take_all(struct unpacker *u)
     }
     /* libarchive accepts a stream that ends between two entries. */
     if (u->ended)
-        return copy_fail(u->error, "the tar stream ends early");
+        return copy_fail_stream(u->error, "the tar stream ends early");
     if (!u->any && u->target->rename)
-        return copy_fail(u->error, "the tar stream is empty");
+        return copy_fail_stream(u->error, "the tar stream is empty");
     return target_dirs_leave(&u->dirs, NULL, u->error);
 }
 

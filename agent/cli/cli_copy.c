@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/sandbox/sandbox_name.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/json_bytes.h"
@@ -20,7 +21,6 @@
 #include "copy/tree_unpack.h"
 
 enum {
-    NAME_MAX_LEN = 63,
     CHUNK = 256 * 1024,
     /* The parser of a stream needs little, but a map of holes can be as long
      * as its sender likes. */
@@ -28,19 +28,6 @@ enum {
 };
 
 /* ---- places -------------------------------------------------------------- */
-
-static bool is_name(const char *name, size_t len)
-{
-    if (len == 0 || len > NAME_MAX_LEN ||
-        !(g_ascii_islower(*name) || g_ascii_isdigit(*name)))
-        return false;
-    for (size_t i = 1; i < len; i++) {
-        if (!g_ascii_islower(name[i]) && !g_ascii_isdigit(name[i]) &&
-            !strchr("._-", name[i]))
-            return false;
-    }
-    return true;
-}
 
 static bool is_host_path(const char *place)
 {
@@ -59,9 +46,10 @@ static gboolean parse_guest(struct copy_plan *plan, const char *place,
                             GError **error)
 {
     size_t len = strcspn(place, ":");
+    g_autofree char *name = g_strndup(place, len);
     const char *path = place + len + 1;
 
-    if (!is_name(place, len))
+    if (!sandbox_name_is_valid(name))
         return fail(error,
                     "not a sandbox name before ':'; write ./ before the name "
                     "of a file on the host",
@@ -69,7 +57,7 @@ static gboolean parse_guest(struct copy_plan *plan, const char *place,
     if (!*path)
         return fail(error, "no path after ':'; for the root directory write /",
                     place);
-    plan->sandbox = g_strndup(place, len);
+    plan->sandbox = g_steal_pointer(&name);
     /* As with docker cp, relative to the root directory. */
     plan->guest_path = *path == '/' ? g_strdup(path)
                                     : g_strconcat("/", path, NULL);
@@ -153,9 +141,12 @@ static bool pump(int from, int to, struct copy_error *error)
             return copy_fail(error, "cannot read the stream: %s",
                              g_strerror(errno));
         result = fd_write_all(to, chunk, (size_t)got);
-        if (result)
-            return copy_fail(error, "cannot write the stream: %s",
-                             g_strerror(-result));
+        if (result) {
+            copy_fail(error, "cannot write the stream: %s",
+                      g_strerror(-result));
+            error->stream = to != STDOUT_FILENO;
+            return false;
+        }
     }
 }
 
@@ -195,9 +186,6 @@ static bool move_stream(const struct copy_plan *plan, int fd,
                         struct copy_result *ret_result,
                         struct copy_error *error)
 {
-    if (plan->stream && !plan->in && isatty(STDOUT_FILENO))
-        return copy_fail(error, "standard output is a terminal; redirect it to "
-                                "a file or a pipe");
     if (plan->stream)
         return plan->in ? pump(STDIN_FILENO, fd, error)
                         : pump(fd, STDOUT_FILENO, error);
@@ -222,6 +210,30 @@ static struct rlimit limit_memory(void)
     return old;
 }
 
+gboolean cli_copy_check(const struct copy_plan *plan, GError **error)
+{
+    const struct unpack_options options = { 0 };
+    struct tree_unpack unpack;
+    struct tree_pack pack;
+    struct copy_error reason;
+    bool good = true;
+
+    if (plan->stream && !plan->in && isatty(STDOUT_FILENO)) {
+        good = copy_fail(&reason, "standard output is a terminal; redirect it "
+                                  "to a file or a pipe");
+    } else if (!plan->stream && plan->in) {
+        good = tree_pack_open(&pack, plan->host_path, plan->options.follow,
+                              &reason);
+        tree_pack_free(&pack);
+    } else if (!plan->stream) {
+        good = tree_unpack_open(&unpack, plan->host_path, &options, &reason);
+        tree_unpack_free(&unpack);
+    }
+    if (!good)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR, reason.text);
+    return good;
+}
+
 gboolean cli_copy_run(const struct copy_plan *plan, int fd,
                       struct copy_result *ret_result, GError **error)
 {
@@ -244,6 +256,8 @@ gboolean cli_copy_run(const struct copy_plan *plan, int fd,
         good = copy_fail(&reason, "cannot end the stream: %s",
                          g_strerror(errno));
     if (!good)
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR, reason.text);
+        g_set_error_literal(error, STEPBACK_ERROR,
+                            reason.stream ? ERROR_CANCELLED : ERROR_IO_ERROR,
+                            reason.text);
     return good;
 }

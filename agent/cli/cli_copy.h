@@ -47,12 +47,14 @@ void cli_copy_free(struct copy_plan *plan);
 const char *cli_copy_request(const struct copy_plan *plan,
                              json_t **ret_payload);
 
+/* Check that the host's place can be used. Fails with ERROR_IO_ERROR. */
+gboolean cli_copy_check(const struct copy_plan *plan, GError **error);
+
 /* Move the stream between the host's place and a connected socket, which stays
  * open. A copy into the guest also shuts down the writing end. ret_result
- * counts this side's entries; it is zero for "-". Fails with ERROR_IO_ERROR.
- *
- * If a copy into the guest fails because the socket was closed, the guest's
- * reason is in event.copy_completed. */
+ * counts this side's entries; it is zero for "-". Fails with ERROR_IO_ERROR, or
+ * with ERROR_CANCELLED if the stream failed: then event.copy_completed has the
+ * guest's reason. */
 gboolean cli_copy_run(const struct copy_plan *plan, int fd,
                       struct copy_result *ret_result, GError **error);
 

@@ -33,6 +33,7 @@ static const struct {
     { "jobs", cli_jobs, "list the executions of a sandbox" },
     { "job", cli_job, "print the output of an execution, wait for it, end it" },
     { "port", cli_port, "list, add or remove a sandbox's published ports" },
+    { "cp", cli_cp, "copy files between the host and a sandbox" },
     { "ps", cli_ps, "list sandboxes" },
     { "inspect", cli_inspect, "print all facts of a sandbox as JSON" },
     { "stats", cli_stats, "print what sandboxes use of this host" },
