@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/bulk.h"
+#include "shim/bulk_wire.h"
 #include "shim/dispatch.h"
 #include "shim/executions.h"
 #include "shim/guest.h"
@@ -41,26 +43,20 @@
 
 static struct {
     const char *port; /* a path, or the number of an open fd */
+    const char *bulk; /* likewise */
     bool no_init;
     bool no_cgroups;
-} options = { .port = WIRE_PORT_PATH };
+} options = { .port = WIRE_PORT_PATH, .bulk = BULK_PORT_PATH };
 
 static struct port port;
 static struct process_home home;
 static struct leftovers leftovers;
-static struct executions executions = {
-    .context = { .home = &home, .port = &port, .leftovers = &leftovers },
-};
+static struct executions executions;
 static struct guest_mounts mounts;
 static struct shares shares;
 static struct listeners listeners;
-static struct dispatch dispatch = {
-    .port = &port,
-    .executions = &executions,
-    .mounts = &mounts,
-    .shares = &shares,
-    .listeners = &listeners,
-};
+static struct bulk bulk;
+static struct dispatch dispatch;
 
 static bool connected;   /* a host is connected to the port */
 static bool ended;       /* leave the loop */
@@ -73,6 +69,7 @@ static const char usage[] =
     "\n"
     "  --port=PATH|FD  the control port (default " WIRE_PORT_PATH "),\n"
     "                  or an open socket\n"
+    "  --bulk=PATH|FD  the port of copies (default " BULK_PORT_PATH ")\n"
     "  --no-init       never power off: \"shutdown\" only ends the program\n"
     "  --no-cgroups    find a command's processes by /proc, not by a cgroup\n"
     "  --help, --version\n";
@@ -94,6 +91,7 @@ static void parse_options(int argc, char **argv)
 {
     static const struct option known[] = {
         { "port", required_argument, NULL, 'p' },
+        { "bulk", required_argument, NULL, 'b' },
         { "no-init", no_argument, NULL, 'i' },
         { "no-cgroups", no_argument, NULL, 'c' },
         { "help", no_argument, NULL, 'h' },
@@ -109,6 +107,9 @@ static void parse_options(int argc, char **argv)
         switch (option) {
         case 'p':
             options.port = optarg;
+            break;
+        case 'b':
+            options.bulk = optarg;
             break;
         case 'i':
             options.no_init = true;
@@ -279,13 +280,18 @@ static void serve_output(void)
 /* One round: wait for events, then let every part proceed. */
 static void serve_once(void)
 {
-    struct pollfd fds[2 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX];
-    size_t port_at, old_at, count = 0, old_count, shares_at;
+    struct pollfd fds[3 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX];
+    size_t port_at, bulk_at, old_at, count = 0, old_count, shares_at;
+    size_t bulk_count = 0;
 
     fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
     port_at = count;
     if (connected)
         fds[count++] = (struct pollfd){ port.fd, port_events(&port), 0 };
+    bulk_at = count;
+    if (connected)
+        bulk_count = bulk_poll(&bulk, fds + count);
+    count += bulk_count;
     count += executions_poll(&executions, fds + count);
     old_at = count;
     old_count = leftovers_poll(&leftovers, fds + count);
@@ -298,6 +304,7 @@ static void serve_once(void)
         return;
     if (fds[0].revents)
         take_signals();
+    bulk_serve(&bulk, fds + bulk_at, bulk_count);
     leftovers_drain(&leftovers, fds + old_at, old_count);
     if (!connected)
         look_for_host();
@@ -327,10 +334,24 @@ static void flush_port(int timeout_ms)
     }
 }
 
+/* Not by initializers: they would put megabytes of zeros into the program. */
+static void link_parts(void)
+{
+    executions.context.home = &home;
+    executions.context.port = &port;
+    executions.context.leftovers = &leftovers;
+    dispatch.port = &port;
+    dispatch.executions = &executions;
+    dispatch.mounts = &mounts;
+    dispatch.shares = &shares;
+    dispatch.listeners = &listeners;
+}
+
 int main(int argc, char **argv)
 {
     int result;
 
+    link_parts();
     dispatch.boot = guest_note_boot();
     parse_options(argc, argv);
     dispatch.is_init = is_init();
@@ -340,6 +361,7 @@ int main(int argc, char **argv)
     if (result)
         fprintf(stderr, "stepback-shim: subreaper: %s\n", strerror(-result));
     open_port();
+    bulk_open(&bulk, options.bulk);
     while (!ended && !dispatch.shutdown)
         serve_once();
     flush_port(200);

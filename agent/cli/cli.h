@@ -30,6 +30,7 @@ int cli_exec(int argc, char **argv);
 int cli_shell(int argc, char **argv);
 int cli_attach(int argc, char **argv);
 int cli_jobs(int argc, char **argv);
+int cli_cp(int argc, char **argv);
 int cli_job(int argc, char **argv);
 int cli_port(int argc, char **argv);
 int cli_ps(int argc, char **argv);

@@ -35,6 +35,8 @@ static const struct cli_command commands[] = {
       "print the output of an execution, wait for it, end it" },
     { "port", CLI_GROUP_SANDBOX, cli_port,
       "list, add or remove a sandbox's published ports" },
+    { "cp", CLI_GROUP_SANDBOX, cli_cp,
+      "copy files between the host and a sandbox" },
     { "ps", CLI_GROUP_KEEP, cli_ps, "list sandboxes" },
     { "inspect", CLI_GROUP_KEEP, cli_inspect,
       "print all facts of a sandbox as JSON" },

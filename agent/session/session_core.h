@@ -45,6 +45,7 @@ struct session {
     GPtrArray *executions; /* of struct execution (session_execution.h) */
     gint64 last_exec_id;
     void (*next_turn)(struct session *session); /* NULL: none waits */
+    gint64 last_copy_id;
     guint stop_timer;
     unsigned writes;      /* pending file writes */
     const char *occupied; /* the excluding operation; static, or NULL */

@@ -68,6 +68,7 @@ struct session_event {
                               engine names it */
     GPtrArray *steps;      /* the affected steps */
     bool truncated;        /* there are more */
+    const void *owner;     /* the client whose copy it is about, or NULL */
     const char *name;      /* of any other event: "event.X" */
     json_t *payload;       /* its payload: from an engine, or about one */
 };

@@ -56,6 +56,8 @@ static bool is_own(struct event_filter *filter,
 {
     json_t *step = json_object_get(payload, "step_id");
 
+    if (event->owner && event->owner == filter->owner)
+        return true;
     if (event->command && event->command->owner == filter->owner) {
         if (event->type == SESSION_EVENT_STEP_STARTED)
             filter->steps[filter->next++ % MAX_STEPS] = event->step_id;

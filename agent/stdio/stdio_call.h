@@ -43,6 +43,7 @@ struct stdio_operation {
 /* A table ends with an entry without a type. */
 extern const struct stdio_operation stdio_exec_operations[];
 extern const struct stdio_operation stdio_port_operations[];
+extern const struct stdio_operation stdio_copy_operations[];
 
 /* A reply_done for a kept call (taken). */
 void stdio_call_on_answer(const struct answer *answer, const GError *error,

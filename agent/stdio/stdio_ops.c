@@ -395,6 +395,7 @@ static const struct stdio_operation *const tables[] = {
     operations,
     stdio_exec_operations,
     stdio_port_operations,
+    stdio_copy_operations,
 };
 
 static const char *const client_operations[] = { STDIO_OPS_OF_CLIENTS };

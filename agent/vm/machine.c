@@ -391,6 +391,16 @@ struct guest_channel *machine_guest(struct machine *machine)
     return vm_guest(machine->vm);
 }
 
+struct bulk_port *machine_bulk(struct machine *machine)
+{
+    return vm_bulk(machine->vm);
+}
+
+char *machine_runtime_path(const struct machine *machine, const char *name)
+{
+    return runtime_dir_path(machine->launch->dir, name);
+}
+
 guint64 machine_complaints(const struct machine *machine)
 {
     return machine->vm ? guest_channel_complaints(vm_guest(machine->vm)) : 0;

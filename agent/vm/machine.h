@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "agent/vm/backends.h"
+#include "agent/vm/bulk_port.h"
 #include "agent/vm/guest_channel.h"
 #include "agent/vm/guest_ports.h"
 #include "agent/vm/machine_events.h"
@@ -51,6 +52,7 @@ const char *machine_waits_for(const struct machine *machine);
 /* Borrowed; valid between "ready" and "failed" or machine_stop(). */
 struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);
+struct bulk_port *machine_bulk(struct machine *machine);
 /* NULL if the guest has no network card, or the network process has ended. */
 struct network *machine_network(struct machine *machine);
 
@@ -58,6 +60,10 @@ struct network *machine_network(struct machine *machine);
  * the guest listens. */
 struct published_ports *machine_ports(struct machine *machine);
 const struct guest_ports *machine_guest_ports(const struct machine *machine);
+
+/* Return the path of a new file in the machine's runtime folder, which is
+ * private and removed with the machine: a new string. name: runtime_dir.h. */
+char *machine_runtime_path(const struct machine *machine, const char *name);
 
 /* Return how many of the guest's messages were ignored. */
 guint64 machine_complaints(const struct machine *machine);

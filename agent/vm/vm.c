@@ -38,6 +38,7 @@ struct vm {
     struct child *qemu;
     struct qmp *qmp;
     struct guest_channel *guest;
+    struct bulk_port *bulk;
     char *console_path;
     guint console_timer;
     char *last_error; /* QEMU's last line of stderr, or NULL */
@@ -139,28 +140,34 @@ struct vm *vm_new(const struct vm_config *config,
                   GError **error)
 {
     int control[2] = { -1, -1 }, monitor[2] = { -1, -1 };
+    int bulk[2] = { -1, -1 };
     struct vm *vm = g_new0(struct vm, 1);
 
     vm->callbacks = callbacks;
     vm->opaque = opaque;
     vm->console_path = g_strdup(config->console_path);
-    if (make_pair(control, error) && make_pair(monitor, error)) {
-        g_auto(GStrv) argv = vm_command_build(config, control[1], monitor[1]);
-        int fds[] = { control[1], monitor[1], config->network_fd };
+    if (make_pair(control, error) && make_pair(monitor, error) &&
+        make_pair(bulk, error)) {
+        const struct vm_sockets sockets = { control[1], bulk[1], monitor[1] };
+        g_auto(GStrv) argv = vm_command_build(config, &sockets);
+        int fds[] = { control[1], bulk[1], monitor[1], config->network_fd };
 
         vm->qemu = child_spawn((const char *const *)argv, fds,
-                               config->network_fd < 0 ? 2 : 3, &child_callbacks,
+                               config->network_fd < 0 ? 3 : 4, &child_callbacks,
                                vm, error);
     }
     fd_close(&control[1]);
+    fd_close(&bulk[1]);
     fd_close(&monitor[1]);
     if (!vm->qemu) {
         fd_close(&control[0]);
+        fd_close(&bulk[0]);
         fd_close(&monitor[0]);
         vm_free(vm);
         return NULL;
     }
     vm->guest = guest_channel_new(control[0], guest_callbacks, opaque);
+    vm->bulk = bulk_port_new(bulk[0]);
     vm->qmp = qmp_new(monitor[0], &qmp_callbacks, vm);
     vm->console_timer = g_timeout_add_seconds(CONSOLE_CHECK_S, check_console,
                                               vm);
@@ -175,6 +182,7 @@ void vm_free(struct vm *vm)
     child_free(vm->qemu);
     qmp_free(vm->qmp);
     guest_channel_free(vm->guest);
+    bulk_port_free(vm->bulk);
     g_free(vm->console_path);
     g_free(vm->last_error);
     g_free(vm);
@@ -183,6 +191,11 @@ void vm_free(struct vm *vm)
 struct guest_channel *vm_guest(struct vm *vm)
 {
     return vm->guest;
+}
+
+struct bulk_port *vm_bulk(struct vm *vm)
+{
+    return vm->bulk;
 }
 
 void vm_stop(struct vm *vm, bool by_guest)

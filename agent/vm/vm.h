@@ -11,6 +11,7 @@
 
 #include <glib.h>
 
+#include "agent/vm/bulk_port.h"
 #include "agent/vm/guest_channel.h"
 #include "agent/vm/vm_command.h"
 
@@ -38,6 +39,9 @@ void vm_free(struct vm *vm);
 
 /* The connection to the shim. Borrowed. */
 struct guest_channel *vm_guest(struct vm *vm);
+
+/* The port for copies. Borrowed. */
+struct bulk_port *vm_bulk(struct vm *vm);
 
 /* End the machine: through the guest if by_guest, otherwise through QEMU; with
  * SIGKILL after about 2 s. "exited" follows. */

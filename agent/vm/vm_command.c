@@ -9,6 +9,7 @@
 
 #include "common/errors.h"
 #include "common/host_program.h"
+#include "shim/bulk_wire.h"
 #include "shim/wire.h"
 
 /* The length of the daemon's request queue; QEMU's default of 128 makes the
@@ -155,20 +156,25 @@ static void add_folder(GPtrArray *argv, const struct vm_config *config,
 }
 
 static void add_channels(GPtrArray *argv, const struct vm_config *config,
-                         int control_fd, int qmp_fd)
+                         const struct vm_sockets *sockets)
 {
     g_autofree char *console = quote(config->console_path);
 
     add2(argv, "-chardev",
-         g_strdup_printf("socket,id=control,fd=%d", control_fd));
+         g_strdup_printf("socket,id=control,fd=%d", sockets->control));
     add2(argv, "-device", g_strdup("virtio-serial-pci"));
     /* QEMU reports a port closed by the guest only if the port has an id. */
     add2(argv, "-device",
          g_strdup("virtserialport,id=control,chardev=control,"
                   "name=" WIRE_PORT_NAME));
+    add2(argv, "-chardev",
+         g_strdup_printf("socket,id=bulk,fd=%d", sockets->bulk));
+    add2(argv, "-device",
+         g_strdup("virtserialport,chardev=bulk,name=" BULK_PORT_NAME));
     for (unsigned i = 0; i < config->n_fs; i++)
         add_folder(argv, config, i);
-    add2(argv, "-chardev", g_strdup_printf("socket,id=qmp,fd=%d", qmp_fd));
+    add2(argv, "-chardev",
+         g_strdup_printf("socket,id=qmp,fd=%d", sockets->qmp));
     add2(argv, "-mon", g_strdup("chardev=qmp,mode=control"));
     /* Append mode: the file is truncated when it grows (see vm.c). */
     add2(argv, "-chardev",
@@ -176,8 +182,8 @@ static void add_channels(GPtrArray *argv, const struct vm_config *config,
     add2(argv, "-serial", g_strdup("chardev:console"));
 }
 
-char **vm_command_build(const struct vm_config *config, int control_fd,
-                        int qmp_fd)
+char **vm_command_build(const struct vm_config *config,
+                        const struct vm_sockets *sockets)
 {
     GPtrArray *argv = g_ptr_array_new();
 
@@ -186,7 +192,7 @@ char **vm_command_build(const struct vm_config *config, int control_fd,
     add_kernel(argv, config);
     if (config->image->rootfs)
         add_rootfs(argv, config);
-    add_channels(argv, config, control_fd, qmp_fd);
+    add_channels(argv, config, sockets);
     if (config->network_fd >= 0) {
         add2(argv, "-netdev",
              g_strdup_printf("stream,id=net0,server=off,addr.type=fd,"

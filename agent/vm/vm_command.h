@@ -42,9 +42,13 @@ char *vm_command_folder_id(unsigned index);
  * ERROR_VM_LAUNCH_FAILED; the text says how to install it. */
 char *vm_command_find_qemu(GError **error);
 
-/* Build the command line. control_fd and qmp_fd are connected sockets that QEMU
- * inherits. Returns a new vector. */
-char **vm_command_build(const struct vm_config *config, int control_fd,
-                        int qmp_fd);
+/* Connected sockets that QEMU inherits. */
+struct vm_sockets {
+    int control, bulk, qmp;
+};
+
+/* Build the command line. Returns a new vector. */
+char **vm_command_build(const struct vm_config *config,
+                        const struct vm_sockets *sockets);
 
 #endif

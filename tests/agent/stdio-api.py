@@ -79,6 +79,7 @@ def every_operation_is_accepted(place):
     equal({request["type"] for request in agent.requests.values()},
           {name for name in hello["operations"] if name != "session.reset" and
            not name.startswith(("exec.",    # stdio-exec.py
+                                "file.",    # stdio-copy.py
                                 "port."))})  # stdio-ports.py
     equal(agent.ask("session.reset")["payload"]["state"], "running")
     equal(agent.close(), 0)

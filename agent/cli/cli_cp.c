@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_cp - "stepback cp": copy files between the host and a running sandbox.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_copy.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_sandbox.h"
+#include "agent/client/api_link.h"
+#include "common/errors.h"
+#include "common/fd.h"
+
+enum { ASK_MS = 60 * 1000 };
+
+struct cp {
+    gint64 id; /* of the transfer */
+    bool ended, closed;
+    gint64 skipped; /* in the guest */
+    GError *error;  /* why it failed, as the supervisor says */
+};
+
+static void on_event(struct control_link *link, const char *type,
+                     json_t *payload, void *opaque)
+{
+    struct cp *cp = opaque;
+    json_t *error = json_object_get(payload, "error");
+    const char *text = json_string_value(json_object_get(error, "message"));
+
+    if (strcmp(type, "event.copy_completed") != 0 || cp->ended ||
+        json_integer_value(json_object_get(payload, "transfer_id")) != cp->id)
+        return;
+    cp->ended = true;
+    cp->skipped = json_integer_value(json_object_get(payload, "skipped"));
+    if (error)
+        cp->error = g_error_new_literal(
+            STEPBACK_ERROR,
+            (int)json_integer_value(json_object_get(error, "number")),
+            text ? text : "the supervisor gave no reason");
+}
+
+static void on_closed(struct control_link *link, void *opaque)
+{
+    ((struct cp *)opaque)->closed = true;
+}
+
+static const struct control_link_callbacks callbacks = {
+    .event = on_event,
+    .closed = on_closed,
+};
+
+/* Connect to the socket of a transfer. Return -1 and error. */
+static int connect_to(const char *path, GError **error)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (path && strlen(path) < sizeof(address.sun_path) && fd >= 0) {
+        strcpy(address.sun_path, path);
+        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
+            0)
+            return fd_steal(&fd);
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "%s: cannot connect for the copy: %s", path ? path : "",
+                g_strerror(errno));
+    return -1;
+}
+
+/* Wait for the event. If this side failed only because the stream did, the
+ * supervisor knows why; otherwise its error is a consequence. */
+static void wait_for_end(struct cp *cp, GError **error)
+{
+    while (!cp->ended && !cp->closed)
+        g_main_context_iteration(NULL, TRUE);
+    if (cp->error &&
+        (!*error || (error_code_of(*error) == ERROR_CANCELLED &&
+                     error_code_of(cp->error) != ERROR_CANCELLED))) {
+        g_clear_error(error);
+        *error = g_steal_pointer(&cp->error);
+    } else if (!cp->ended && !*error) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                            "the sandbox has ended before the copy was "
+                            "complete");
+    }
+}
+
+static void copy(struct cp *cp, const struct copy_plan *plan,
+                 struct control_link *link, GError **error)
+{
+    struct copy_result result = { 0 };
+    json_t *payload, *answer;
+    fd_auto int fd = -1;
+    const char *type;
+
+    if (!cli_copy_check(plan, error))
+        return;
+    type = cli_copy_request(plan, &payload);
+    answer = api_link_ask(link, type, payload, ASK_MS, error);
+    if (!answer)
+        return;
+    cp->id = json_integer_value(json_object_get(answer, "transfer_id"));
+    fd = connect_to(json_string_value(json_object_get(answer, "socket")),
+                    error);
+    json_decref(answer);
+    if (fd < 0)
+        return;
+    cli_copy_run(plan, fd, &result, error);
+    /* A copy into the guest is over when the guest has written everything. */
+    if (*error || !plan->in)
+        fd_close(&fd);
+    wait_for_end(cp, error);
+    cp->skipped += (gint64)result.skipped;
+}
+
+static int run(const struct copy_plan *plan,
+               const struct sandbox_record *record)
+{
+    g_autoptr(GError) error = NULL;
+    struct cp cp = { 0 };
+    struct control_link *link = api_link_connect(
+        sandbox_record_socket(record, "api_socket"), &callbacks, &cp, &error);
+
+    if (link)
+        copy(&cp, plan, link, &error);
+    control_link_free(link);
+    g_clear_error(&cp.error);
+    if (error) {
+        g_autofree char *text = cli_options_printable(error->message);
+
+        return cli_options_failed("cp: %s", text);
+    }
+    if (cp.skipped > 0)
+        fprintf(stderr,
+                CLI_PROGRAM ": cp: %" G_GINT64_FORMAT
+                            " sockets or device nodes were skipped\n",
+                cp.skipped);
+    return CLI_OK;
+}
+
+int cli_cp(int argc, char **argv)
+{
+    gboolean archive = FALSE, follow = FALSE, special = FALSE;
+    const GOptionEntry entries[] = {
+        { "archive", 'a', 0, G_OPTION_ARG_NONE, &archive,
+          "keep owners (on the host: as root only)", NULL },
+        { "follow-link", 'L', 0, G_OPTION_ARG_NONE, &follow,
+          "if the source is a symbolic link, copy its target", NULL },
+        { "allow-special", 0, 0, G_OPTION_ARG_NONE, &special,
+          "with -a, as root: create device nodes and set-id files on the host",
+          NULL },
+        { NULL },
+    };
+    g_autoptr(sandbox_record) record = NULL;
+    g_autoptr(GError) error = NULL;
+    struct copy_plan *plan;
+    int code = CLI_USAGE;
+
+    if (!cli_options_parse("NAME:PATH PATH|- - copy out of a sandbox\n  "
+                           "stepback cp [OPTION...] PATH|- NAME:PATH - copy "
+                           "into it",
+                           entries, false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc != 3)
+        return cli_options_wrong("cp: give a source and a target, one of them "
+                                 "as NAME:PATH");
+    plan = cli_copy_parse(argv[1], argv[2],
+                          &(struct copy_options){ archive, follow, special },
+                          &error);
+    if (!plan)
+        return cli_options_wrong("cp: %s", error->message);
+    record = cli_sandbox_find(plan->sandbox, CLI_SANDBOX_RUNNING);
+    if (record)
+        code = run(plan, record);
+    cli_copy_free(plan);
+    return record ? code : CLI_FAILED;
+}

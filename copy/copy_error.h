@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * copy_error - the reason why a copy failed, in a fixed buffer.
+ */
+#ifndef COPY_COPY_ERROR_H
+#define COPY_COPY_ERROR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { COPY_ERROR_MAX = 512 };
+
+struct copy_error {
+    bool stream; /* the stream failed: its other end may know why */
+    char text[COPY_ERROR_MAX]; /* "object: problem"; control bytes are '?' */
+};
+
+/* What a copy did. */
+struct copy_result {
+    uint64_t entries; /* files, directories, links and others */
+    uint64_t skipped; /* sockets, and refused device nodes */
+};
+
+/* Set the text. Return false. */
+bool copy_fail(struct copy_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+bool copy_fail_stream(struct copy_error *error, const char *text);
+
+#endif
