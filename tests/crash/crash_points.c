@@ -44,7 +44,7 @@ struct crash_points crash_choose_among(const struct crash *c, unsigned factor,
     hash = g_str_hash(name);
     hash = (hash ^ hash >> 16) * 0x45d9f3b; /* similar names, other points */
     hash ^= hash >> 16;
-    points.first = 1 + hash % MAX(MIN(points.stride, count), 1);
+    points.first = 1 + hash % points.stride;
     points.last = count;
     return points;
 }

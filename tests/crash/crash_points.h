@@ -22,8 +22,8 @@ struct crash_points {
  * sparse tree (c may be NULL). */
 struct crash_points crash_choose_points(const struct crash *c, unsigned factor);
 
-/* The same for one series of a case: at least one of count points, if there is
- * any. */
+/* The same for one series of a case, of its count points. A seed takes each of
+ * them with the same probability, so a short series may have none. */
 struct crash_points crash_choose_among(const struct crash *c, unsigned factor,
                                        unsigned count, unsigned series);
 unsigned crash_seed(void);
