@@ -49,6 +49,24 @@ struct crash_points crash_choose_among(const struct crash *c, unsigned factor,
     return points;
 }
 
+unsigned crash_each_point(struct crash_points points,
+                          bool (*round)(void *opaque, unsigned point),
+                          void *opaque)
+{
+    unsigned point = points.first, reached = 1;
+
+    while (!round(opaque, point)) {
+        if (point == 1 || g_test_failed())
+            return 0;
+        point = (point + 1) / 2;
+    }
+    if (point < points.first) /* the next one is past the end, too */
+        return 1;
+    while (!g_test_failed() && round(opaque, point += points.stride))
+        reached++;
+    return reached;
+}
+
 bool crash_at_write(const struct crash *c)
 {
     const char *call = c->shared->board.call;

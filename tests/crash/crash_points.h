@@ -28,6 +28,13 @@ struct crash_points crash_choose_among(const struct crash *c, unsigned factor,
                                        unsigned count, unsigned series);
 unsigned crash_seed(void);
 
+/* Run rounds for a series whose length is unknown, until a point is not reached
+ * (round returns false) or the test has failed. At least one point is reached,
+ * if there is any. Returns how many were. */
+unsigned crash_each_point(struct crash_points points,
+                          bool (*round)(void *opaque, unsigned point),
+                          void *opaque);
+
 /* Return whether the point reached is a write, which can be done by half. */
 bool crash_at_write(const struct crash *c);
 
