@@ -401,10 +401,18 @@ static void measure(const struct test *test, struct wanted *ret_wanted)
     world_free(w);
 }
 
-/* Return false if there is no such point. */
-static bool run_round(const struct test *test, const struct wanted *wanted,
-                      const struct shared *shared, unsigned point)
+/* The rounds of one test. */
+struct series {
+    const struct test *test;
+    const struct wanted *wanted;
+    const struct shared *shared;
+};
+
+static bool run_round(void *opaque, unsigned point)
 {
+    const struct series *series = opaque;
+    const struct test *test = series->test;
+    const struct shared *shared = series->shared;
     const struct fault_plan plan = { test->action, point, test->error };
     const struct fault_board *board = shared->board;
     struct world *w = prepare(test->edits, test->backend);
@@ -413,7 +421,7 @@ static bool run_round(const struct test *test, const struct wanted *wanted,
         run_daemon_undo(w, shared, &plan);
     else
         run_undo(w, shared->board, &plan);
-    if (!look_after(w, wanted)) {
+    if (!look_after(w, series->wanted)) {
         g_test_message("at point %u: %s %s", point, board->call, board->name);
         g_test_fail();
     }
@@ -428,7 +436,7 @@ static void run_test(gconstpointer data)
     struct crash_points points = crash_choose_points(NULL, test->error ? 3 : 1);
     struct shared shared;
     struct wanted wanted;
-    unsigned point = points.first;
+    struct series series = { test, &wanted, &shared };
 
     if (test->backend->log_elsewhere && access("/dev/shm", W_OK) < 0) {
         g_test_skip("there is no /dev/shm");
@@ -436,9 +444,7 @@ static void run_test(gconstpointer data)
     }
     share(&shared);
     measure(test, &wanted);
-    while (!g_test_failed() && run_round(test, &wanted, &shared, point))
-        point += points.stride;
-    g_test_message("%u points", point - 1);
+    g_test_message("%u points", crash_each_point(points, run_round, &series));
     g_ptr_array_unref(wanted.edited);
     g_ptr_array_unref(wanted.undone);
     unshare_memory(&shared);

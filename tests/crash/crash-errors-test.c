@@ -37,15 +37,38 @@ static const struct {
 
 enum { WAYS = 3 };
 
+/* Return how many points of this kind the last run has met. */
+static unsigned count_points(const struct crash *c, size_t kind)
+{
+    switch (errors[kind].action) {
+    case FAULT_LOOK_ERRNO:
+        return c->shared->looks;
+    case FAULT_LIST_ERRNO:
+    case FAULT_LIST_ERRNO_FROM:
+        return c->shared->lists;
+    default:
+        return c->shared->points;
+    }
+}
+
+/* Choose points of each kind, from the counts of the last run. */
+static void choose(const struct crash *c, unsigned series,
+                   struct crash_points points[static G_N_ELEMENTS(errors)])
+{
+    for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++)
+        points[kind] = crash_choose_among(c, 3, count_points(c, kind),
+                                          series * 100 + (unsigned)kind);
+}
+
 /* Inject one kind of error at every point. way: how the act continues; or a
  * different one at each point. */
-static void fail_with(struct crash *c, size_t kind, unsigned way)
+static void fail_with(struct crash *c, size_t kind, struct crash_points points,
+                      unsigned way)
 {
-    struct crash_points points = crash_choose_points(c, 3);
     unsigned rounds = 0;
 
-    for (unsigned point = points.first; crash_goes_on(c);
-         point += points.stride) {
+    for (unsigned point = points.first;
+         crash_goes_on(c) && point <= points.last; point += points.stride) {
         struct fault_plan plan = { errors[kind].action, point,
                                    errors[kind].error };
 
@@ -63,27 +86,30 @@ static void fail_with(struct crash *c, size_t kind, unsigned way)
 static void fail_everywhere(struct crash *c)
 {
     bool full = c->act->go_on && g_getenv("STEPBACK_CRASH_FULL") != NULL;
+    struct crash_points points[G_N_ELEMENTS(errors)];
 
     crash_measure(c);
+    choose(c, 0, points);
     for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++) {
         for (unsigned way = 0; full && way < WAYS; way++)
-            fail_with(c, kind, way);
+            fail_with(c, kind, points[kind], way);
         if (!full)
-            fail_with(c, kind, WAYS);
+            fail_with(c, kind, points[kind], WAYS);
     }
 }
 
 /* ---- errors in the recovery ---------------------------------------------- */
 
 /* What the engine cannot read at one start it can at the next. */
-static void fail_recovery(struct crash *c, unsigned point, size_t kind)
+static void fail_recovery(struct crash *c, unsigned point, size_t kind,
+                          struct crash_points points)
 {
-    struct crash_points points = crash_choose_points(c, 3);
     struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
                                    { errors[kind].action, points.first,
                                      errors[kind].error } };
 
-    while (crash_goes_on(c) && crash_round(c, plans, 2))
+    while (crash_goes_on(c) && plans[1].point <= points.last &&
+           crash_round(c, plans, 2))
         plans[1].point += points.stride;
     g_test_message("killed at %u, then %s, %d, up to %u of the recovery", point,
                    g_strerror(errors[kind].error), (int)errors[kind].action,
@@ -110,16 +136,20 @@ static void fail_recoveries(struct crash *c)
 {
     enum { CHOSEN = 2 };
     const char *again = g_getenv("STEPBACK_CRASH_POINTS");
-    unsigned points;
+    struct crash_points points[G_N_ELEMENTS(errors)];
+    unsigned count, point;
 
     if (again) {
         fail_again(c, again);
         return;
     }
-    points = crash_measure(c);
-    for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++) {
-        for (unsigned i = 0; i < CHOSEN && crash_goes_on(c); i++)
-            fail_recovery(c, MAX(points * (2 * i + 1) / (2 * CHOSEN), 1), kind);
+    count = crash_measure(c);
+    for (unsigned i = 0; i < CHOSEN && crash_goes_on(c); i++) {
+        point = MAX(count * (2 * i + 1) / (2 * CHOSEN), 1);
+        crash_measure_recovery(c, point);
+        choose(c, 1 + i, points);
+        for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++)
+            fail_recovery(c, point, kind, points[kind]);
     }
 }
 

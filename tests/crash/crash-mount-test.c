@@ -178,6 +178,7 @@ static bool run_act(struct crash *c, const struct fault_plan *plan)
     fault_set(board, plan);
     c->act->run(c);
     c->shared->points = board->changes;
+    c->shared->lists = board->lists;
     fault_set(board, NULL);
     c->may_die = false;
     if (board->fired == 0)
@@ -193,6 +194,8 @@ static bool run_start(struct crash *c, const struct fault_plan *plan)
 
     fault_set(board, plan);
     if (world_mount_try_start(c->w, plan->error != 0)) {
+        c->shared->points = board->changes;
+        c->shared->lists = board->lists;
         fault_set(board, NULL);
         if (board->fired == 0)
             return false;
@@ -311,12 +314,25 @@ static unsigned measure(struct crash *c)
     return c->shared->points;
 }
 
+/* Kill it at this point, and start it without a fault. Returns the counts of
+ * the start. */
+static const struct crash_shared *measure_start(struct crash *c, unsigned point)
+{
+    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
+                                   { .action = FAULT_NONE } };
+
+    c->shared->points = c->shared->lists = 0;
+    run_round(c, plans, 2);
+    return c->shared;
+}
+
 static void kill_everywhere(struct crash *c)
 {
-    struct crash_points points = crash_choose_points(c, 1);
     unsigned count = measure(c);
+    struct crash_points points = crash_choose_among(c, 1, count, 0);
 
-    for (unsigned point = points.first; goes_on(c); point += points.stride) {
+    for (unsigned point = points.first; goes_on(c) && point <= points.last;
+         point += points.stride) {
         struct fault_plan plan = { FAULT_KILL_BEFORE, point };
 
         if (!run_round(c, &plan, 1))
@@ -330,12 +346,14 @@ static void kill_everywhere(struct crash *c)
 
 static void kill_recovery(struct crash *c)
 {
-    struct crash_points points = crash_choose_points(c, 1);
-    unsigned count = measure(c);
-    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, MAX(count / 2, 1) },
+    unsigned point = MAX(measure(c) / 2, 1);
+    struct crash_points points = crash_choose_among(
+        c, 1, measure_start(c, point)->points, 1);
+    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
                                    { FAULT_KILL_BEFORE, points.first } };
 
-    while (goes_on(c) && run_round(c, plans, 2))
+    while (goes_on(c) && plans[1].point <= points.last &&
+           run_round(c, plans, 2))
         plans[1].point += points.stride;
     g_test_message("killed at %u, then up to %u of the next start",
                    plans[0].point, plans[1].point - points.stride);
@@ -346,12 +364,15 @@ static const enum fault_action list_errors[] = { FAULT_LIST_ERRNO,
 
 static void fail_lists(struct crash *c)
 {
-    struct crash_points points = crash_choose_points(c, 1);
+    struct crash_points points;
 
+    measure(c);
+    points = crash_choose_among(c, 1, c->shared->lists, 2);
     for (size_t i = 0; i < G_N_ELEMENTS(list_errors); i++) {
         struct fault_plan plan = { list_errors[i], points.first, EIO };
 
-        while (goes_on(c) && run_round(c, &plan, 1))
+        while (goes_on(c) && plan.point <= points.last &&
+               run_round(c, &plan, 1))
             plan.point += points.stride;
         g_test_message("%u reads of directories, a failure in %u rounds",
                        plan.point - points.stride, c->tried);
@@ -360,16 +381,18 @@ static void fail_lists(struct crash *c)
 
 static void fail_lists_of_start(struct crash *c)
 {
-    struct crash_points points = crash_choose_points(c, 1);
-    unsigned count = measure(c);
+    unsigned point = MAX(measure(c) / 2, 1);
+    struct crash_points points = crash_choose_among(
+        c, 1, measure_start(c, point)->lists, 3);
 
     for (size_t i = 0; i < G_N_ELEMENTS(list_errors); i++) {
         struct fault_plan plans[2] = {
-            { FAULT_KILL_BEFORE, MAX(count / 2, 1) },
+            { FAULT_KILL_BEFORE, point },
             { list_errors[i], points.first, EIO },
         };
 
-        while (goes_on(c) && run_round(c, plans, 2))
+        while (goes_on(c) && plans[1].point <= points.last &&
+               run_round(c, plans, 2))
             plans[1].point += points.stride;
     }
 }

@@ -67,6 +67,7 @@ struct test {
     const struct act *act;
     const struct edit *edit;
     const struct world_backend *backend;
+    struct fault_board *board;
 };
 
 /* ---- the tree ------------------------------------------------------------ */
@@ -198,10 +199,10 @@ static bool is_usable(struct world *w)
     return !error;
 }
 
-/* Return false if there is no such point. */
-static bool run_round(const struct test *test, struct fault_board *board,
-                      unsigned point)
+static bool run_round(void *opaque, unsigned point)
 {
+    const struct test *test = opaque;
+    struct fault_board *board = test->board;
     struct world *w = world_new(test->backend);
     bool saved[G_N_ELEMENTS(files)], ok;
 
@@ -228,21 +229,19 @@ static bool run_round(const struct test *test, struct fault_board *board,
 
 static void run_test(gconstpointer data)
 {
-    const struct test *test = data;
+    struct test test = *(const struct test *)data;
     struct crash_points points = crash_choose_points(NULL, 3);
     struct fault_board *board = mmap(NULL, sizeof(*board),
                                      PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    unsigned point = points.first;
 
-    if (test->backend->log_elsewhere && access("/dev/shm", W_OK) < 0) {
+    if (test.backend->log_elsewhere && access("/dev/shm", W_OK) < 0) {
         g_test_skip("there is no /dev/shm");
         return;
     }
     g_assert_true(board != MAP_FAILED);
-    while (!g_test_failed() && run_round(test, board, point))
-        point += points.stride;
-    g_test_message("%u points", point - 1);
+    test.board = board;
+    g_test_message("%u points", crash_each_point(points, run_round, &test));
     munmap(board, sizeof(*board));
 }
 

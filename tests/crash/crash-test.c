@@ -24,12 +24,11 @@ enum { MAX_KILLS = 8 };
 
 static void kill_everywhere(struct crash *c)
 {
-    struct crash_points points = crash_choose_points(c, 1);
+    struct crash_points points = crash_choose_among(c, 1, crash_measure(c), 0);
     unsigned killed = 0;
 
-    crash_measure(c);
-    for (unsigned point = points.first; crash_goes_on(c);
-         point += points.stride) {
+    for (unsigned point = points.first;
+         crash_goes_on(c) && point <= points.last; point += points.stride) {
         struct fault_plan plan = { FAULT_KILL_BEFORE, point };
 
         if (!crash_round(c, &plan, 1))
@@ -48,11 +47,13 @@ static void kill_everywhere(struct crash *c)
 
 static void kill_recovery(struct crash *c, unsigned point)
 {
-    struct crash_points points = crash_choose_points(c, 2);
+    struct crash_points points = crash_choose_among(
+        c, 2, crash_measure_recovery(c, point), point);
     struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
                                    { FAULT_KILL_BEFORE, points.first } };
 
-    while (crash_goes_on(c) && crash_round(c, plans, 2))
+    while (crash_goes_on(c) && plans[1].point <= points.last &&
+           crash_round(c, plans, 2))
         plans[1].point += points.stride;
     g_test_message("killed at %u, then up to %u of the recovery", point,
                    plans[1].point - points.stride);

@@ -148,6 +148,7 @@ static void run_act(struct crash *c, const struct fault_plan *plan,
     run(c);
     c->shared->points = board->changes;
     c->shared->looks = board->looks;
+    c->shared->lists = board->lists;
     fault_set(board, NULL);
     if (c->errors && c->shared->board.fired && run != recover &&
         c->act->go_on) {

@@ -57,12 +57,12 @@ struct crash_act {
 
 /* Reports from the act's process. */
 struct crash_shared {
-    struct fault_board board; /* first: a daemon maps only this */
-    unsigned points, looks;   /* met in all, if the act ended */
-    unsigned points_before;   /* of them, before the disk was full */
-    int refused;              /* errno of the first change that failed */
-    char trouble[4096];       /* description of the failure; empty: none */
-    gint64 id;                /* of the step that it makes; 0: none */
+    struct fault_board board;      /* first: a daemon maps only this */
+    unsigned points, looks, lists; /* met in all, if the act or start ended */
+    unsigned points_before;        /* of them, before the disk was full */
+    int refused;                   /* errno of the first change that failed */
+    char trouble[4096];            /* description of the failure; empty: none */
+    gint64 id;                     /* of the step that it makes; 0: none */
 
     /* Points, stat-like calls and directory reads met when the nth operation of
      * the changes was done, in a run without a fault. */

@@ -29,6 +29,16 @@ unsigned crash_measure(struct crash *c)
     return c->shared->points;
 }
 
+unsigned crash_measure_recovery(struct crash *c, unsigned point)
+{
+    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
+                                   { .action = FAULT_NONE } };
+
+    c->shared->points = c->shared->looks = c->shared->lists = 0;
+    crash_round(c, plans, 2);
+    return c->shared->points;
+}
+
 struct run {
     const struct crash_tree *tree;
     const struct crash_act *act;

@@ -35,4 +35,8 @@ bool crash_goes_on(const struct crash *c);
 /* Run without a fault; returns the number of points. */
 unsigned crash_measure(struct crash *c);
 
+/* Kill it at this point, and recover without a fault; returns the number of
+ * points of the recovery. The other counts are in c->shared. */
+unsigned crash_measure_recovery(struct crash *c, unsigned point);
+
 #endif

@@ -17,6 +17,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import Daemon  # noqa: E402
 from stdio_client import equal, eventually, main, test  # noqa: E402
 
+# Of undo and redo beside work; each takes a second of all processors.
+ROUNDS = int(os.environ.get("STEPBACK_STALE_ROUNDS", "8"))
 NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
@@ -318,7 +320,7 @@ def undo_beside_work(place):
             thread.start()
         daemon.control.settimeout(60)
         try:
-            for i in range(1, 25):
+            for i in range(1, ROUNDS + 1):
                 daemon.step(i, "echo a > d/f; mkdir -p d/e; echo b > d/e/f")
                 daemon.ask("rollback", steps=1, force=True)
                 try:

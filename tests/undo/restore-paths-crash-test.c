@@ -27,7 +27,7 @@ struct rig {
     struct world *w;
     struct fault_board *board; /* shared with the child */
     GPtrArray *after, *restored;
-    unsigned fired;
+    const struct kind *kind;
 };
 
 struct kind {
@@ -178,18 +178,18 @@ static void look_after(struct rig *r, int told)
     r->w->backend->stop(r->w);
 }
 
-/* Return false if the point was not reached. */
-static bool run_round(struct rig *r, const struct kind *kind, unsigned point)
+static bool run_round(void *opaque, unsigned point)
 {
+    struct rig *r = opaque;
+    const struct kind *kind = r->kind;
     const struct fault_plan plan = { kind->action, point, kind->error };
     int told = run_child(r, &plan);
-    bool fired = told < 0 || r->board->fired > 0;
+    bool reached = told < 0 || r->board->fired > 0;
 
     g_test_message("%s at %u: %s %s", kind->name, point, r->board->call,
                    r->board->name);
     look_after(r, told);
-    r->fired += fired;
-    return fired;
+    return reached;
 }
 
 /* ---- all points ---------------------------------------------------------- */
@@ -236,12 +236,13 @@ static void disturb_everywhere(gconstpointer data)
     const struct bound *bound = data;
     struct crash_points points = crash_choose_points(NULL, bound->kind->factor);
     struct rig r;
+    unsigned reached;
 
     begin(&r, bound->backend);
-    for (unsigned p = points.first; run_round(&r, bound->kind, p);)
-        p += points.stride;
-    g_test_message("%u points", r.fired);
-    g_assert_cmpuint(r.fired, >, 0);
+    r.kind = bound->kind;
+    reached = crash_each_point(points, run_round, &r);
+    g_test_message("%u points", reached);
+    g_assert_cmpuint(reached, >, 0);
     end(&r);
 }
 

@@ -88,6 +88,8 @@ stepback-shim: $(objects)
 clean:
 	rm -f $(objects) stepback-shim
 """
+PART = '#include "shim/parts.h"\nint part%d(void) { return printf("tried %d\\n"); }\n'
+MAIN = 'int part3(void);\nint main(void) { return part3() < 0; }\n'
 
 
 def write(path, text):
@@ -109,7 +111,15 @@ def make_repository(path, files):
 
 
 def make_program(path):
-    """This project's shim: it needs the C library alone."""
+    """This project's shim: it needs the C library alone. Below 10 percent, a
+    program of a few small files that is called the same."""
+    if PERCENT < 10:
+        for i in range(6):
+            write("%s/shim/part%d.c" % (path, i), PART % (i, i))
+        write(path + "/shim/parts.h", "int printf(const char *, ...);\n")
+        write(path + "/shim/main.c", MAIN)
+        write(path + "/Makefile", MAKEFILE)
+        return
     shutil.copytree(os.path.join(SRCDIR, "shim"), path + "/shim",
                     ignore=shutil.ignore_patterns("*.inc", ".*", "*.o"))
     write(path + "/config.h", '#define PACKAGE_VERSION "tried"\n')
