@@ -213,7 +213,7 @@ def all_commands(place, traced):
         (("preview",), 0, "kept", {}),
         (("undo",), 0, "", {}),
         (("redo",), 0, "", {}),
-        (("mcp", *vm), 0, 'exit_code\\":0', {"lines": client()}),
+        (("mcp", *vm), 0, 'exit code 0', {"lines": client()}),
         (("agent",), 0, '"stopped"', {"lines": frontend(place)}),
         (("agent",), 0, "disk.qcow2",
          {"lines": frontend(place, vm_mode="persistent"),
