@@ -34,6 +34,9 @@
 #include "shim/port.h"
 #include "shim/processes.h"
 #include "shim/shares.h"
+#include "shim/step_client.h"
+#include "shim/step_server.h"
+#include "shim/step_shell.h"
 #include "shim/wire.h"
 
 /* Polling interval for a port that is missing or has no host. */
@@ -41,6 +44,7 @@
 
 static struct {
     const char *port; /* a path, or the number of an open fd */
+    const char *step_socket;
     bool no_init;
     bool no_cgroups;
 } options = { .port = WIRE_PORT_PATH };
@@ -54,7 +58,16 @@ static struct executions executions = {
 static struct guest_mounts mounts;
 static struct shares shares;
 static struct listeners listeners;
+static struct json_reader reader;
+static struct step_server steps = {
+    .listener = -1,
+    .port = &port,
+    .executions = &executions,
+    .reader = &reader,
+};
 static struct dispatch dispatch = {
+    .reader = &reader,
+    .steps = &steps,
     .port = &port,
     .executions = &executions,
     .mounts = &mounts,
@@ -74,6 +87,10 @@ static const char usage[] =
     "  --port=PATH|FD  the control port (default " WIRE_PORT_PATH "),\n"
     "                  or an open socket\n"
     "  --no-init       never power off: \"shutdown\" only ends the program\n"
+    "  --step-socket=PATH\n"
+    "                  serve requests about steps at this socket "
+    "(default: " STEP_SHELL_FOLDER "/step.sock;\n"
+    "                  with --no-init: none)\n"
     "  --no-cgroups    find a command's processes by /proc, not by a cgroup\n"
     "  --help, --version\n";
 
@@ -94,6 +111,7 @@ static void parse_options(int argc, char **argv)
 {
     static const struct option known[] = {
         { "port", required_argument, NULL, 'p' },
+        { "step-socket", required_argument, NULL, 's' },
         { "no-init", no_argument, NULL, 'i' },
         { "no-cgroups", no_argument, NULL, 'c' },
         { "help", no_argument, NULL, 'h' },
@@ -109,6 +127,9 @@ static void parse_options(int argc, char **argv)
         switch (option) {
         case 'p':
             options.port = optarg;
+            break;
+        case 's':
+            options.step_socket = optarg;
             break;
         case 'i':
             options.no_init = true;
@@ -200,6 +221,7 @@ static void lose_host(void)
     connected = false;
     listeners = (struct listeners){ 0 }; /* another host asks again */
     port_hang_up(&port);
+    step_server_lose_host(&steps);
     if (!port.is_device)
         ended = true;
 }
@@ -279,8 +301,9 @@ static void serve_output(void)
 /* One round: wait for events, then let every part proceed. */
 static void serve_once(void)
 {
-    struct pollfd fds[2 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX];
-    size_t port_at, old_at, count = 0, old_count, shares_at;
+    struct pollfd
+        fds[2 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX + STEP_SERVER_FDS];
+    size_t port_at, old_at, count = 0, old_count, shares_at, steps_at;
 
     fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
     port_at = count;
@@ -293,6 +316,9 @@ static void serve_once(void)
     shares_at = count;
     if (connected && port_can_answer(&port))
         count += shares_poll(&shares, fds + count);
+    steps_at = count;
+    if (connected)
+        count += step_server_poll(&steps, fds + count);
 
     if (poll(fds, count, poll_timeout()) < 0)
         return;
@@ -303,10 +329,12 @@ static void serve_once(void)
         look_for_host();
     else if (fds[port_at].revents)
         serve_port(fds[port_at].revents);
-    for (size_t i = shares_at; i < count; i++) {
+    for (size_t i = shares_at; i < steps_at; i++) {
         if (fds[i].revents && port_can_answer(&port))
             dispatch_share_news(&dispatch, fds[i].fd);
     }
+    if (connected)
+        step_server_serve(&steps, fds + steps_at, count - steps_at);
     dispatch_lines(&dispatch, now_ms());
     if (connected)
         dispatch_listeners(&dispatch, executions_run(&executions), now_ms());
@@ -327,10 +355,28 @@ static void flush_port(int timeout_ms)
     }
 }
 
+static void open_steps(void)
+{
+    int result;
+
+    if (!options.step_socket && !options.no_init)
+        options.step_socket = STEP_SHELL_FOLDER "/step.sock";
+    if (!options.step_socket)
+        return;
+    result = step_server_open(&steps, options.step_socket);
+    if (!result)
+        result = step_shell_install(options.step_socket, is_init());
+    if (result)
+        fprintf(stderr, "stepback-shim: %s: %s\n", options.step_socket,
+                strerror(-result));
+}
+
 int main(int argc, char **argv)
 {
     int result;
 
+    if (step_client_is_meant(argc, argv))
+        return step_client_main(argc, argv);
     dispatch.boot = guest_note_boot();
     parse_options(argc, argv);
     dispatch.is_init = is_init();
@@ -339,6 +385,7 @@ int main(int argc, char **argv)
     result = process_home_init(&home, !options.no_cgroups);
     if (result)
         fprintf(stderr, "stepback-shim: subreaper: %s\n", strerror(-result));
+    open_steps();
     open_port();
     while (!ended && !dispatch.shutdown)
         serve_once();
@@ -347,6 +394,7 @@ int main(int argc, char **argv)
         guest_power_off(&mounts);
     executions_end_now(&executions);
     process_home_release(&home);
+    step_server_close(&steps);
     guest_unmount_all(&mounts);
     if (dispatch.shutdown && !options.no_init)
         guest_request_power_off();
