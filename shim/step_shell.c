@@ -74,7 +74,7 @@ static int write_file(const char *path, const char *text)
     return length < 0 ? -EIO : 0;
 }
 
-static int link_program(bool link)
+static int link_program(void)
 {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -83,13 +83,19 @@ static int link_program(bool link)
         return -errno;
     program[length] = '\0';
     unlink(step_path);
-    if (symlink(program, step_path) < 0)
-        return -errno;
-    /* A root that is read-only, or has the command already, keeps its own. */
-    if (link && symlink(step_path, "/usr/local/bin/" STEP_CLIENT_NAME) < 0 &&
-        errno == ENOENT && mkdir("/usr/local", 0755) <= 0 &&
-        mkdir("/usr/local/bin", 0755) == 0 &&
-        symlink(step_path, "/usr/local/bin/" STEP_CLIENT_NAME) < 0)
+    return symlink(program, step_path) < 0 ? -errno : 0;
+}
+
+/* Add the command to the PATH. A root that has it already keeps its own. */
+static int link_command(void)
+{
+    static const char *const folders[] = { "/usr", "/usr/local",
+                                           "/usr/local/bin" };
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        mkdir(folders[i], 0755);
+    if (symlink(step_path, "/usr/local/bin/" STEP_CLIENT_NAME) < 0 &&
+        errno != EEXIST)
         return -errno;
     return 0;
 }
@@ -110,11 +116,13 @@ int step_shell_install(const char *socket, bool link)
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return -errno;
     snprintf(path, sizeof(path), "%s/zsh/.zshenv", folder);
-    result = link_program(link);
+    result = link_program();
     if (!result)
         result = write_file(bash_path, bash_text);
     if (!result)
         result = write_file(path, zsh_text);
+    if (!result)
+        result = link ? link_command() : 0;
     if (!result)
         snprintf(socket_variable, sizeof(socket_variable),
                  STEP_CLIENT_SOCKET "=%s", socket);

@@ -38,9 +38,10 @@ def ask(**request):
 
 
 class Sandbox(Agent):
-    def __init__(self, place, **more):
+    def __init__(self, place, shim="", **more):
         place.mounting()
-        super().__init__(place, STEPBACK_FAKE_QEMU="shim")
+        super().__init__(place, STEPBACK_FAKE_QEMU="shim",
+                         STEPBACK_TEST_SHIM=shim)
         equal(self.start(**more)["status"], "ok")
 
     def launch(self, script, step="none", **more):
@@ -147,6 +148,20 @@ def only_own_steps(place):
     equal((code, out), (1, ""))
     contains(err, "was not made by this command")
     equal(sorted(os.listdir(place.share)), ["h", "one", "two"])
+    equal(agent.close(), 0)
+
+
+@test
+def without_cgroups(place):
+    """without cgroups the command of a process is that of its ancestors"""
+    agent = Sandbox(place, shim="--no-cgroups")
+    code, out, err = agent.script(
+        "setsid sh -c 'step run -- touch a; echo done > b' & "
+        "while ! test -e b; do sleep 0.05; done; step list")
+    equal((code, err), (0, ""))
+    contains(out, "touch a")
+    code, out, err = agent.script("step list; step undo")
+    equal((code, out), (1, ""))
     equal(agent.close(), 0)
 
 
@@ -311,6 +326,7 @@ def hostile_guests(place):
         b'{"type":"step_request","request":9,"id":ID,"op":"withdraw",'
         b'"number":5}\n').decode())
     equal(agent.ask("session.status")["payload"]["state"], "running")
+    equal(agent.ask("agent.execute", command="echo still")["status"], "ok")
     equal(agent.close(), 0)
 
 

@@ -5,14 +5,14 @@ are on a terminal, over a fake QEMU whose guest is the real shim."""
 import contextlib
 import json
 import os
-import signal
+import shutil
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pty_client import CTRL_C, CTRL_D, ESCAPE, Terminal  # noqa: E402
-from stdio_client import (PROGRAM, contains, equal,  # noqa: E402
+from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
                           eventually, main, test)
 
 PROMPT = "ready> "
@@ -109,11 +109,36 @@ def lines_are_steps(place):
         contains(enter(terminal, "step undo"), "undid step")
         equal((box.read("f"), sorted(os.listdir(place.share))),
               ("one\n", ["d", "f"]))
+        box.text("redo")  # of what step undo did inside
+        equal(box.read("f"), "one\ntwo\n")
+        box.text("undo", "-y")
         contains(enter(terminal, "echo three > g; step undo; echo 4 > h"),
                  "undid step")
         equal(sorted(os.listdir(place.share)), ["d", "f", "h"])
         equal(box.history()[0][1], ["h"])
         leave(terminal)
+
+
+@test
+def lines_of_zsh(place):
+    """zsh: each line is a step with its text, and the user's files are read"""
+    if not shutil.which("zsh"):
+        raise Skip("there is no zsh")
+    with sandbox(place) as box:
+        with open(box.home + "/.zshrc", "w") as file:
+            file.write("PS1='%s'\n" % PROMPT)
+        with box.terminal("exec", "-it", "--step=none", "-e",
+                          "HOME=" + box.home, "--", "sh", "-c",
+                          'ZDOTDIR="${STEPBACK_STEP_SOCKET%/*}/zsh" '
+                          'exec zsh -l') as terminal:
+            terminal.expect(PROMPT)
+            for line in ("echo one > f", " echo 2 > g; false", "echo $? > h"):
+                terminal.send(line + "\r")
+                terminal.expect("\r\n.*" + PROMPT)
+            equal(box.history(), [("echo $? > h", ["h"]),
+                                  (" echo 2 > g; false", ["g"]),
+                                  ("echo one > f", ["f"])])
+            equal(box.read("h"), "1\n")
 
 
 @test
