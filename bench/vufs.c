@@ -10,8 +10,8 @@
  *
  * Use:    vufs --socket=PATH --pid=PID[,PID...] [--qd=N] [--secs=S] [--page-sg]
  *              [--share=DIR] CASE...
- *         CASE is one of the names printed by --list, or 'all'. With --share (the
- *         folder on this host) the host's cache is emptied before reads.
+ *         CASE is one of the names printed by --list, or 'all'. With --share
+ * (the folder on this host) the host's cache is emptied before reads.
  *
  * Output: one line a case:
  *   CASE  ops/s  MiB/s  wall-us/op  daemon-cpu-us/op
@@ -60,26 +60,42 @@ static double now_s(void)
 /* ---- vhost-user front-end ------------------------------------------------ */
 
 enum {
-    VU_GET_FEATURES = 1, VU_SET_FEATURES = 2, VU_SET_OWNER = 3,
-    VU_SET_MEM_TABLE = 5, VU_SET_VRING_NUM = 8, VU_SET_VRING_ADDR = 9,
-    VU_SET_VRING_BASE = 10, VU_GET_VRING_BASE = 11, VU_SET_VRING_KICK = 12, VU_SET_VRING_CALL = 13,
-    VU_SET_VRING_ERR = 14, VU_GET_PROTOCOL_FEATURES = 15,
-    VU_SET_PROTOCOL_FEATURES = 16, VU_SET_VRING_ENABLE = 18,
+    VU_GET_FEATURES = 1,
+    VU_SET_FEATURES = 2,
+    VU_SET_OWNER = 3,
+    VU_SET_MEM_TABLE = 5,
+    VU_SET_VRING_NUM = 8,
+    VU_SET_VRING_ADDR = 9,
+    VU_SET_VRING_BASE = 10,
+    VU_GET_VRING_BASE = 11,
+    VU_SET_VRING_KICK = 12,
+    VU_SET_VRING_CALL = 13,
+    VU_SET_VRING_ERR = 14,
+    VU_GET_PROTOCOL_FEATURES = 15,
+    VU_SET_PROTOCOL_FEATURES = 16,
+    VU_SET_VRING_ENABLE = 18,
 };
 #define VU_F_PROTOCOL_FEATURES (1ull << 30)
 #define VIRTIO_F_VERSION_1_BIT (1ull << 32)
-#define VU_PF_REPLY_ACK (1ull << 3)
-#define VU_NEED_REPLY 8
+#define VU_PF_REPLY_ACK        (1ull << 3)
+#define VU_NEED_REPLY          8
 
 struct vu_msg {
     uint32_t request, flags, size;
     union {
         uint64_t u64;
-        struct { uint32_t index, num; } state;
-        struct { uint32_t index, flags; uint64_t desc, used, avail, log; } addr;
+        struct {
+            uint32_t index, num;
+        } state;
+        struct {
+            uint32_t index, flags;
+            uint64_t desc, used, avail, log;
+        } addr;
         struct {
             uint32_t nregions, padding;
-            struct { uint64_t gpa, size, uva, off; } r[8];
+            struct {
+                uint64_t gpa, size, uva, off;
+            } r[8];
         } mem;
         uint8_t pad[512];
     };
@@ -90,7 +106,9 @@ static bool reply_ack;
 
 static void vu_send(uint32_t req, const void *payload, uint32_t size, int fd)
 {
-    struct vu_msg m = { .request = req, .flags = 1 | (reply_ack ? VU_NEED_REPLY : 0), .size = size };
+    struct vu_msg m = { .request = req,
+                        .flags = 1 | (reply_ack ? VU_NEED_REPLY : 0),
+                        .size = size };
     if (size > 0)
         memcpy(&m.u64, payload, size);
     struct iovec iov = { &m, 12 + size };
@@ -114,7 +132,8 @@ static uint64_t vu_recv_u64(uint32_t req)
     struct vu_msg m;
     if (recv(sock, &m, 12, MSG_WAITALL) != 12)
         die("no reply to vhost-user message %u", req);
-    if (m.size > sizeof(m.pad) || recv(sock, &m.u64, m.size, MSG_WAITALL) != (ssize_t)m.size)
+    if (m.size > sizeof(m.pad) ||
+        recv(sock, &m.u64, m.size, MSG_WAITALL) != (ssize_t)m.size)
         die("bad reply to vhost-user message %u", req);
     if (m.request != req)
         die("reply %u where %u was due", m.request, req);
@@ -130,9 +149,10 @@ static void vu_set(uint32_t req, const void *payload, uint32_t size, int fd)
 
 /* ---- guest memory and queues --------------------------------------------- */
 
-#define MEM_SIZE (512ull << 20)
-#define QSIZE 1024
-#define SLOT_SIZE (1ull << 20 | 1ull << 16) /* a request's header, args, data */
+#define MEM_SIZE  (512ull << 20)
+#define QSIZE     1024
+#define SLOT_SIZE (1ull << 20 | 1ull << 16) /* a request's header, args, data  \
+                                             */
 #define MAX_QD 256
 
 static uint8_t *mem;
@@ -169,12 +189,21 @@ static void queue_setup(struct queue *q, int idx)
     q->kick = eventfd(0, EFD_CLOEXEC);
     q->call = eventfd(0, EFD_CLOEXEC);
 
-    struct { uint32_t index, num; } st = { idx, QSIZE };
+    struct {
+        uint32_t index, num;
+    } st = { idx, QSIZE };
     vu_set(VU_SET_VRING_NUM, &st, sizeof(st), -1);
     st.num = 0;
     vu_set(VU_SET_VRING_BASE, &st, sizeof(st), -1);
-    struct { uint32_t index, flags; uint64_t desc, used, avail, log; } a = {
-        idx, 0, (uintptr_t)q->v.desc, (uintptr_t)q->v.used, (uintptr_t)q->v.avail, 0 };
+    struct {
+        uint32_t index, flags;
+        uint64_t desc, used, avail, log;
+    } a = { idx,
+            0,
+            (uintptr_t)q->v.desc,
+            (uintptr_t)q->v.used,
+            (uintptr_t)q->v.avail,
+            0 };
     vu_set(VU_SET_VRING_ADDR, &a, sizeof(a), -1);
     uint64_t u = idx;
     vu_set(VU_SET_VRING_KICK, &u, 8, q->kick);
@@ -208,11 +237,14 @@ static void vu_connect(const char *path)
     int fd = memfd_create("vufs", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, MEM_SIZE) != 0)
         die("memfd: %s", strerror(errno));
-    mem = mmap(NULL, MEM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    mem = mmap(NULL, MEM_SIZE, PROT_READ | PROT_WRITE,
+               MAP_SHARED | MAP_POPULATE, fd, 0);
     if (mem == MAP_FAILED)
         die("mmap: %s", strerror(errno));
-    struct { uint32_t n, pad; uint64_t gpa, size, uva, off; } t = {
-        1, 0, 0, MEM_SIZE, (uintptr_t)mem, 0 };
+    struct {
+        uint32_t n, pad;
+        uint64_t gpa, size, uva, off;
+    } t = { 1, 0, 0, MEM_SIZE, (uintptr_t)mem, 0 };
     vu_set(VU_SET_MEM_TABLE, &t, sizeof(t), fd);
     close(fd);
     queue_setup(&hiq, 0);
@@ -222,9 +254,9 @@ static void vu_connect(const char *path)
 /* ---- FUSE requests ------------------------------------------------------- */
 
 struct slot {
-    uint8_t *in;      /* header and args as the driver lays them out */
-    uint8_t *out;     /* fuse_out_header, then the reply's args */
-    uint8_t *data;    /* 1 MiB, page aligned */
+    uint8_t *in;   /* header and args as the driver lays them out */
+    uint8_t *out;  /* fuse_out_header, then the reply's args */
+    uint8_t *data; /* 1 MiB, page aligned */
     uint16_t head;
     bool busy;
 };
@@ -232,7 +264,8 @@ struct slot {
 static struct slot slots[MAX_QD];
 static uint64_t unique = 2;
 
-static uint16_t desc_add(struct queue *q, void *p, uint32_t len, bool write, int prev)
+static uint16_t desc_add(struct queue *q, void *p, uint32_t len, bool write,
+                         int prev)
 {
     if (!q->nfree)
         die("virtqueue full");
@@ -249,7 +282,8 @@ static uint16_t desc_add(struct queue *q, void *p, uint32_t len, bool write, int
     return d;
 }
 
-static int data_add(struct queue *q, uint8_t *p, uint32_t len, bool write, int prev)
+static int data_add(struct queue *q, uint8_t *p, uint32_t len, bool write,
+                    int prev)
 {
     uint32_t step = page_sg ? 4096 : len;
     for (uint32_t o = 0; o < len; o += step)
@@ -263,8 +297,13 @@ static void submit(int s, uint32_t opcode, uint64_t nodeid, uint32_t arglen,
 {
     struct slot *sl = &slots[s];
     struct fuse_in_header *h = (void *)sl->in;
-    *h = (struct fuse_in_header){ .len = sizeof(*h) + arglen + wdata, .opcode = opcode,
-        .unique = unique += 2, .nodeid = nodeid, .uid = 0, .gid = 0, .pid = 1 };
+    *h = (struct fuse_in_header){ .len = sizeof(*h) + arglen + wdata,
+                                  .opcode = opcode,
+                                  .unique = unique += 2,
+                                  .nodeid = nodeid,
+                                  .uid = 0,
+                                  .gid = 0,
+                                  .pid = 1 };
     int d = desc_add(&rq, sl->in, sizeof(*h), false, -1);
     sl->head = d;
     if (arglen)
@@ -273,7 +312,8 @@ static void submit(int s, uint32_t opcode, uint64_t nodeid, uint32_t arglen,
         d = data_add(&rq, sl->data, wdata, false, d);
     d = desc_add(&rq, sl->out, sizeof(struct fuse_out_header), true, d);
     if (outlen)
-        d = desc_add(&rq, sl->out + sizeof(struct fuse_out_header), outlen, true, d);
+        d = desc_add(&rq, sl->out + sizeof(struct fuse_out_header), outlen,
+                     true, d);
     if (rdata)
         d = data_add(&rq, sl->data, rdata, true, d);
     sl->busy = true;
@@ -326,12 +366,21 @@ static int reap(void)
     return s;
 }
 
-static void *arg(int s) { return slots[s].in + sizeof(struct fuse_in_header); }
-static void *res(int s) { return slots[s].out + sizeof(struct fuse_out_header); }
-static int err_of(int s) { return ((struct fuse_out_header *)slots[s].out)->error; }
+static void *arg(int s)
+{
+    return slots[s].in + sizeof(struct fuse_in_header);
+}
+static void *res(int s)
+{
+    return slots[s].out + sizeof(struct fuse_out_header);
+}
+static int err_of(int s)
+{
+    return ((struct fuse_out_header *)slots[s].out)->error;
+}
 
-static int call(int s, uint32_t op, uint64_t node, uint32_t arglen, uint32_t wdata,
-                uint32_t outlen, uint32_t rdata)
+static int call(int s, uint32_t op, uint64_t node, uint32_t arglen,
+                uint32_t wdata, uint32_t outlen, uint32_t rdata)
 {
     submit(s, op, node, arglen, wdata, outlen, rdata);
     kick();
@@ -349,12 +398,19 @@ static void ok(int e, const char *what)
 static void fuse_init(void)
 {
     struct fuse_init_in *in = arg(0);
-    *in = (struct fuse_init_in){ .major = 7, .minor = 36, .max_readahead = 128 << 10,
-        .flags = FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_DO_READDIRPLUS | FUSE_MAX_PAGES |
-                 FUSE_ATOMIC_O_TRUNC | FUSE_PARALLEL_DIROPS | FUSE_ASYNC_DIO };
-    ok(call(0, FUSE_INIT, 0, sizeof(*in), 0, sizeof(struct fuse_init_out), 0), "FUSE_INIT");
+    *in = (struct fuse_init_in){ .major = 7,
+                                 .minor = 36,
+                                 .max_readahead = 128 << 10,
+                                 .flags = FUSE_ASYNC_READ | FUSE_BIG_WRITES |
+                                          FUSE_DO_READDIRPLUS | FUSE_MAX_PAGES |
+                                          FUSE_ATOMIC_O_TRUNC |
+                                          FUSE_PARALLEL_DIROPS |
+                                          FUSE_ASYNC_DIO };
+    ok(call(0, FUSE_INIT, 0, sizeof(*in), 0, sizeof(struct fuse_init_out), 0),
+       "FUSE_INIT");
     struct fuse_init_out *o = res(0);
-    fprintf(stderr, "vufs: FUSE %u.%u max_write %u flags %#x\n", o->major, o->minor, o->max_write, o->flags);
+    fprintf(stderr, "vufs: FUSE %u.%u max_write %u flags %#x\n", o->major,
+            o->minor, o->max_write, o->flags);
 }
 
 /* ---- helpers that run one request ---------------------------------------- */
@@ -362,7 +418,8 @@ static void fuse_init(void)
 static uint64_t do_lookup(uint64_t dir, const char *name)
 {
     strcpy(arg(0), name);
-    int e = call(0, FUSE_LOOKUP, dir, strlen(name) + 1, 0, sizeof(struct fuse_entry_out), 0);
+    int e = call(0, FUSE_LOOKUP, dir, strlen(name) + 1, 0,
+                 sizeof(struct fuse_entry_out), 0);
     if (e == -ENOENT)
         return 0;
     ok(e, name);
@@ -374,14 +431,17 @@ static uint64_t do_mkdir(uint64_t dir, const char *name)
     struct fuse_mkdir_in *in = arg(0);
     *in = (struct fuse_mkdir_in){ .mode = 0755 };
     strcpy((char *)(in + 1), name);
-    ok(call(0, FUSE_MKDIR, dir, sizeof(*in) + strlen(name) + 1, 0, sizeof(struct fuse_entry_out), 0), "mkdir");
+    ok(call(0, FUSE_MKDIR, dir, sizeof(*in) + strlen(name) + 1, 0,
+            sizeof(struct fuse_entry_out), 0),
+       "mkdir");
     return ((struct fuse_entry_out *)res(0))->nodeid;
 }
 
 static void prep_create(int s, const char *name, uint32_t *arglen)
 {
     struct fuse_create_in *in = arg(s);
-    *in = (struct fuse_create_in){ .flags = O_RDWR | O_CREAT | O_TRUNC, .mode = S_IFREG | 0644 };
+    *in = (struct fuse_create_in){ .flags = O_RDWR | O_CREAT | O_TRUNC,
+                                   .mode = S_IFREG | 0644 };
     strcpy((char *)(in + 1), name);
     *arglen = sizeof(*in) + strlen(name) + 1;
 }
@@ -390,7 +450,9 @@ static uint64_t do_create(uint64_t dir, const char *name, uint64_t *fh)
 {
     uint32_t n;
     prep_create(0, name, &n);
-    ok(call(0, FUSE_CREATE, dir, n, 0, sizeof(struct fuse_entry_out) + sizeof(struct fuse_open_out), 0), "create");
+    ok(call(0, FUSE_CREATE, dir, n, 0,
+            sizeof(struct fuse_entry_out) + sizeof(struct fuse_open_out), 0),
+       "create");
     struct fuse_entry_out *e = res(0);
     *fh = ((struct fuse_open_out *)(e + 1))->fh;
     return e->nodeid;
@@ -411,13 +473,17 @@ static int do_name(uint32_t op, uint64_t dir, const char *name)
 
 static void do_forget(uint64_t node, uint64_t n)
 {
-    /* FORGET goes to the hiprio queue and has no reply; wait for its used entry. */
+    /* FORGET goes to the hiprio queue and has no reply; wait for its used
+     * entry. */
     static uint8_t *buf;
     if (!buf)
         buf = mem_alloc(4096, 4096);
     struct fuse_in_header *h = (void *)buf;
-    *h = (struct fuse_in_header){ .len = sizeof(*h) + sizeof(struct fuse_forget_in), .opcode = FUSE_FORGET,
-        .unique = unique += 2, .nodeid = node };
+    *h = (struct fuse_in_header){ .len = sizeof(*h) +
+                                         sizeof(struct fuse_forget_in),
+                                  .opcode = FUSE_FORGET,
+                                  .unique = unique += 2,
+                                  .nodeid = node };
     ((struct fuse_forget_in *)(h + 1))->nlookup = n;
     hiq.v.desc[0] = (struct vring_desc){ buf - mem, h->len, 0, 0 };
     hiq.v.avail->ring[hiq.avail_idx++ % QSIZE] = 0;
@@ -439,8 +505,8 @@ static void remove_file(uint64_t dir, const char *name)
 
 /* ---- accounting ---------------------------------------------------------- */
 
-static int root_pids[16], nroots;   /* named by --pid */
-static int pids[256], npids;        /* those and all their descendants */
+static int root_pids[16], nroots; /* named by --pid */
+static int pids[256], npids;      /* those and all their descendants */
 
 static void find_pids(void)
 {
@@ -457,7 +523,8 @@ static void find_pids(void)
                 continue;
             snprintf(path, sizeof(path), "/proc/%d/stat", pid);
             FILE *f = fopen(path, "r");
-            if (f && fscanf(f, "%*d (%*[^)]) %*c %d", &ppid) == 1 && ppid == pids[i])
+            if (f && fscanf(f, "%*d (%*[^)]) %*c %d", &ppid) == 1 &&
+                ppid == pids[i])
                 pids[npids++] = pid;
             if (f)
                 fclose(f);
@@ -478,7 +545,8 @@ static double daemon_cpu_s(void)
         while (d && (e = readdir(d))) {
             if (e->d_name[0] == '.')
                 continue;
-            snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", pids[i], e->d_name);
+            snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", pids[i],
+                     e->d_name);
             FILE *f = fopen(path, "r");
             unsigned long long ns;
             if (f && fscanf(f, "%llu", &ns) == 1)
@@ -496,26 +564,33 @@ static int qd = 1;
 static double secs = 2;
 static double t0, c0;
 
-static void start(void) { find_pids(); c0 = daemon_cpu_s(); t0 = now_s(); }
+static void start(void)
+{
+    find_pids();
+    c0 = daemon_cpu_s();
+    t0 = now_s();
+}
 
 static void report(const char *name, uint64_t ops, uint64_t bytes)
 {
     double t = now_s() - t0, c = daemon_cpu_s() - c0;
-    printf("%-16s qd %-3d %10.0f ops/s %9.1f MiB/s %9.2f wall-us/op %9.2f cpu-us/op\n", name, qd,
-           ops / t, bytes / t / 1048576, t * 1e6 / ops, c * 1e6 / ops);
+    printf("%-16s qd %-3d %10.0f ops/s %9.1f MiB/s %9.2f wall-us/op %9.2f "
+           "cpu-us/op\n",
+           name, qd, ops / t, bytes / t / 1048576, t * 1e6 / ops,
+           c * 1e6 / ops);
     fflush(stdout);
 }
 
 /* ---- cases --------------------------------------------------------------- */
 
-static uint64_t work;   /* nodeid of the directory the cases run in */
+static uint64_t work; /* nodeid of the directory the cases run in */
 
 static void case_lookup(const char *name)
 {
     uint64_t fh, node = do_create(work, "lk", &fh), ops = 0;
     do_release(node, fh);
     start();
-    for (double end = now_s() + secs; now_s() < end; )
+    for (double end = now_s() + secs; now_s() < end;)
         for (int i = 0; i < 64; i++, ops++)
             do_lookup(work, "lk");
     report(name, ops, 0);
@@ -528,10 +603,12 @@ static void case_getattr(const char *name)
     uint64_t fh, node = do_create(work, "ga", &fh), ops = 0;
     do_release(node, fh);
     start();
-    for (double end = now_s() + secs; now_s() < end; )
+    for (double end = now_s() + secs; now_s() < end;)
         for (int i = 0; i < 64; i++, ops++) {
             memset(arg(0), 0, sizeof(struct fuse_getattr_in));
-            ok(call(0, FUSE_GETATTR, node, sizeof(struct fuse_getattr_in), 0, sizeof(struct fuse_attr_out), 0), "getattr");
+            ok(call(0, FUSE_GETATTR, node, sizeof(struct fuse_getattr_in), 0,
+                    sizeof(struct fuse_attr_out), 0),
+               "getattr");
         }
     report(name, ops, 0);
     ok(do_name(FUSE_UNLINK, work, "ga"), "unlink");
@@ -550,7 +627,9 @@ static void case_smallfile(const char *name)
         node = do_create(work, n, &fh);
         struct fuse_write_in *w = arg(0);
         *w = (struct fuse_write_in){ .fh = fh, .size = 4096 };
-        ok(call(0, FUSE_WRITE, node, sizeof(*w), 4096, sizeof(struct fuse_write_out), 0), "write");
+        ok(call(0, FUSE_WRITE, node, sizeof(*w), 4096,
+                sizeof(struct fuse_write_out), 0),
+           "write");
         do_release(node, fh);
         do_lookup(work, n);
         ok(do_name(FUSE_UNLINK, work, n), "unlink");
@@ -598,13 +677,16 @@ static void forget_cached(void)
         posix_fadvise(share_file, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-static void io_case(const char *name, bool write_, uint32_t bs, bool random_, uint64_t fsize)
+static void io_case(const char *name, bool write_, uint32_t bs, bool random_,
+                    uint64_t fsize)
 {
     uint64_t fh, node = do_create(work, "io", &fh), ops = 0;
     for (uint64_t off = 0; off < fsize; off += 1 << 20) {
         struct fuse_write_in *w = arg(0);
         *w = (struct fuse_write_in){ .fh = fh, .offset = off, .size = 1 << 20 };
-        ok(call(0, FUSE_WRITE, node, sizeof(*w), 1 << 20, sizeof(struct fuse_write_out), 0), "fill");
+        ok(call(0, FUSE_WRITE, node, sizeof(*w), 1 << 20,
+                sizeof(struct fuse_write_out), 0),
+           "fill");
     }
     uint64_t nblk = fsize / bs, next = 0, rnd = 88172645463325252ull;
     int inflight = 0;
@@ -614,22 +696,29 @@ static void io_case(const char *name, bool write_, uint32_t bs, bool random_, ui
     start();
     double end = now_s() + secs;
     bool more = true;
-    for (int s = 0; more || inflight; ) {
+    for (int s = 0; more || inflight;) {
         while (more && inflight < qd) {
             for (s = 0; slots[s].busy; s++)
                 ;
             uint64_t b = next++ % nblk;
             if (random_) {
-                rnd ^= rnd << 13; rnd ^= rnd >> 7; rnd ^= rnd << 17;
+                rnd ^= rnd << 13;
+                rnd ^= rnd >> 7;
+                rnd ^= rnd << 17;
                 b = rnd % nblk;
             }
             if (write_) {
                 struct fuse_write_in *w = arg(s);
-                *w = (struct fuse_write_in){ .fh = fh, .offset = b * bs, .size = bs };
-                submit(s, FUSE_WRITE, node, sizeof(*w), bs, sizeof(struct fuse_write_out), 0);
+                *w = (struct fuse_write_in){ .fh = fh,
+                                             .offset = b * bs,
+                                             .size = bs };
+                submit(s, FUSE_WRITE, node, sizeof(*w), bs,
+                       sizeof(struct fuse_write_out), 0);
             } else {
                 struct fuse_read_in *r = arg(s);
-                *r = (struct fuse_read_in){ .fh = fh, .offset = b * bs, .size = bs };
+                *r = (struct fuse_read_in){ .fh = fh,
+                                            .offset = b * bs,
+                                            .size = bs };
                 submit(s, FUSE_READ, node, sizeof(*r), 0, 0, bs);
             }
             inflight++;
@@ -652,10 +741,22 @@ static void io_case(const char *name, bool write_, uint32_t bs, bool random_, ui
     do_forget(node, 1);
 }
 
-static void case_read4k(const char *n) { io_case(n, false, 4096, true, 64 << 20); }
-static void case_write4k(const char *n) { io_case(n, true, 4096, true, 64 << 20); }
-static void case_read1m(const char *n) { io_case(n, false, 1 << 20, false, 256 << 20); }
-static void case_write1m(const char *n) { io_case(n, true, 1 << 20, false, 256 << 20); }
+static void case_read4k(const char *n)
+{
+    io_case(n, false, 4096, true, 64 << 20);
+}
+static void case_write4k(const char *n)
+{
+    io_case(n, true, 4096, true, 64 << 20);
+}
+static void case_read1m(const char *n)
+{
+    io_case(n, false, 1 << 20, false, 256 << 20);
+}
+static void case_write1m(const char *n)
+{
+    io_case(n, true, 1 << 20, false, 256 << 20);
+}
 
 static void case_behindsync(const char *name)
 {
@@ -663,17 +764,20 @@ static void case_behindsync(const char *name)
      * feel of one who writes and syncs; an 'op' is a getattr */
     uint64_t fh, node = do_create(work, "bs", &fh), ops = 0;
     start();
-    for (double end = now_s() + secs; now_s() < end; ) {
+    for (double end = now_s() + secs; now_s() < end;) {
         struct fuse_write_in *w = arg(0);
         *w = (struct fuse_write_in){ .fh = fh, .size = 1 << 20 };
-        ok(call(0, FUSE_WRITE, node, sizeof(*w), 1 << 20, sizeof(struct fuse_write_out), 0), "write");
+        ok(call(0, FUSE_WRITE, node, sizeof(*w), 1 << 20,
+                sizeof(struct fuse_write_out), 0),
+           "write");
         struct fuse_fsync_in *f = arg(0);
         *f = (struct fuse_fsync_in){ .fh = fh };
         submit(0, FUSE_FSYNC, node, sizeof(*f), 0, 0, 0);
         kick();
         while (slots[0].busy) {
             memset(arg(1), 0, sizeof(struct fuse_getattr_in));
-            submit(1, FUSE_GETATTR, work, sizeof(struct fuse_getattr_in), 0, sizeof(struct fuse_attr_out), 0);
+            submit(1, FUSE_GETATTR, work, sizeof(struct fuse_getattr_in), 0,
+                   sizeof(struct fuse_attr_out), 0);
             kick();
             while (slots[1].busy)
                 ok(err_of(reap()), name);
@@ -702,22 +806,29 @@ static void case_readdirplus(const char *name)
     for (double end = now_s() + secs; now_s() < end; ops++) {
         struct fuse_open_in *oi = arg(0);
         *oi = (struct fuse_open_in){ 0 };
-        ok(call(0, FUSE_OPENDIR, dir, sizeof(*oi), 0, sizeof(struct fuse_open_out), 0), "opendir");
+        ok(call(0, FUSE_OPENDIR, dir, sizeof(*oi), 0,
+                sizeof(struct fuse_open_out), 0),
+           "opendir");
         uint64_t fh = ((struct fuse_open_out *)res(0))->fh, off = 0;
         for (;;) {
             struct fuse_read_in *r = arg(0);
-            *r = (struct fuse_read_in){ .fh = fh, .offset = off, .size = 32 << 10 };
-            ok(call(0, FUSE_READDIRPLUS, dir, sizeof(*r), 0, 0, 32 << 10), "readdirplus");
-            uint32_t len = ((struct fuse_out_header *)slots[0].out)->len - sizeof(struct fuse_out_header);
+            *r = (struct fuse_read_in){ .fh = fh,
+                                        .offset = off,
+                                        .size = 32 << 10 };
+            ok(call(0, FUSE_READDIRPLUS, dir, sizeof(*r), 0, 0, 32 << 10),
+               "readdirplus");
+            uint32_t len = ((struct fuse_out_header *)slots[0].out)->len -
+                           sizeof(struct fuse_out_header);
             if (!len)
                 break;
             /* an entry: fuse_direntplus, name, padded to 8 */
             static uint64_t nodes[1024];
             int k = 0;
-            for (uint32_t p = 0; p + sizeof(struct fuse_direntplus) <= len; ) {
+            for (uint32_t p = 0; p + sizeof(struct fuse_direntplus) <= len;) {
                 struct fuse_direntplus *d = (void *)(slots[0].data + p);
                 off = d->dirent.off;
-                if (d->entry_out.nodeid && strcmp(d->dirent.name, ".") && d->dirent.namelen > 2)
+                if (d->entry_out.nodeid && strcmp(d->dirent.name, ".") &&
+                    d->dirent.namelen > 2)
                     nodes[k++] = d->entry_out.nodeid;
                 entries++;
                 p += (sizeof(*d) + d->dirent.namelen + 7) & ~7u;
@@ -729,7 +840,7 @@ static void case_readdirplus(const char *name)
         *ri = (struct fuse_release_in){ .fh = fh };
         ok(call(0, FUSE_RELEASEDIR, dir, sizeof(*ri), 0, 0, 0), "releasedir");
     }
-    report(name, entries, 0);   /* an 'op' is one entry */
+    report(name, entries, 0); /* an 'op' is one entry */
     for (int i = 0; i < N; i++) {
         snprintf(n, sizeof(n), "file-%04d", i);
         remove_file(dir, n);
@@ -748,7 +859,9 @@ static uint64_t make_tree(int n_files)
         node = do_create(dir, n, &fh);
         struct fuse_write_in *w = arg(0);
         *w = (struct fuse_write_in){ .fh = fh, .size = 4096 };
-        ok(call(0, FUSE_WRITE, node, sizeof(*w), 4096, sizeof(struct fuse_write_out), 0), "write");
+        ok(call(0, FUSE_WRITE, node, sizeof(*w), 4096,
+                sizeof(struct fuse_write_out), 0),
+           "write");
         do_release(node, fh);
         do_forget(node, 1);
     }
@@ -758,7 +871,8 @@ static uint64_t make_tree(int n_files)
 static void case_rmtree(const char *name)
 {
     /* what `rm -rf` of a tree of 2000 files of 4 KiB costs, file by file; once
-     * is 0.1 s, too short to be told from noise: until removing took its time */
+     * is 0.1 s, too short to be told from noise: until removing took its time
+     */
     enum { N = 2000 };
     double t = 0, c = 0;
     uint64_t ops = 0;
@@ -781,11 +895,16 @@ static void case_rmtree(const char *name)
     report(name, ops, 0);
 }
 
-static const struct { const char *name; void (*run)(const char *); } cases[] = {
-    { "lookup", case_lookup }, { "getattr", case_getattr }, { "smallfile", case_smallfile },
-    { "rename", case_rename }, { "read4k", case_read4k }, { "write4k", case_write4k },
-    { "read1m", case_read1m }, { "write1m", case_write1m }, { "readdirplus", case_readdirplus },
-    { "rmtree", case_rmtree }, { "behindsync", case_behindsync },
+static const struct {
+    const char *name;
+    void (*run)(const char *);
+} cases[] = {
+    { "lookup", case_lookup },           { "getattr", case_getattr },
+    { "smallfile", case_smallfile },     { "rename", case_rename },
+    { "read4k", case_read4k },           { "write4k", case_write4k },
+    { "read1m", case_read1m },           { "write1m", case_write1m },
+    { "readdirplus", case_readdirplus }, { "rmtree", case_rmtree },
+    { "behindsync", case_behindsync },
 };
 
 int main(int argc, char **argv)
@@ -797,7 +916,8 @@ int main(int argc, char **argv)
         if (!strncmp(a, "--socket=", 9))
             path = a + 9;
         else if (!strncmp(a, "--pid=", 6))
-            for (char *p = strtok(a + 6, ","); p && nroots < 16; p = strtok(NULL, ","))
+            for (char *p = strtok(a + 6, ","); p && nroots < 16;
+                 p = strtok(NULL, ","))
                 root_pids[nroots++] = atoi(p);
         else if (!strncmp(a, "--qd=", 5))
             qd = atoi(a + 5);
@@ -815,7 +935,8 @@ int main(int argc, char **argv)
             nrun++;
     }
     if (!path || !nrun || qd < 1 || qd > MAX_QD)
-        die("use: vufs --socket=PATH --pid=PID[,PID...] [--qd=N] [--secs=S] [--page-sg] [--share=DIR] CASE...");
+        die("use: vufs --socket=PATH --pid=PID[,PID...] [--qd=N] [--secs=S] "
+            "[--page-sg] [--share=DIR] CASE...");
     vu_connect(path);
     for (int i = 0; i < MAX_QD; i++) {
         if (mem_used + SLOT_SIZE + (64 << 10) > MEM_SIZE)

@@ -36,6 +36,7 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_writer_add_integer(&writer, "takes_bytes", 1);
     json_writer_add_integer(&writer, "reports_ports", 1);
     json_writer_add_integer(&writer, "executions", WIRE_MAX_EXECUTIONS);
+    json_writer_add_integer(&writer, "steps", dispatch->steps->listener >= 0);
     add_times(&dispatch->boot, &writer);
     port_end(dispatch->port, &writer);
 }
@@ -169,6 +170,12 @@ void dispatch_listeners(struct dispatch *dispatch, bool busy, int64_t now_ms)
         send_port(dispatch, &listener, open);
 }
 
+static void handle_step_answer(struct dispatch *dispatch,
+                               const struct dispatch_message *message)
+{
+    step_server_answer(dispatch->steps, message->object);
+}
+
 static void handle_shutdown(struct dispatch *dispatch,
                             const struct dispatch_message *message)
 {
@@ -190,13 +197,14 @@ static const struct handler {
     { WIRE_ROLLBACK_NOTIFY, handle_rollback_notify },
     { WIRE_MOUNT, handle_mount },
     { WIRE_WATCH_PORTS, handle_watch_ports },
+    { WIRE_STEP_ANSWER, handle_step_answer },
     { WIRE_SHUTDOWN, handle_shutdown },
 };
 
 static void handle_line(struct dispatch *dispatch, char *line, size_t len,
                         int64_t now_ms)
 {
-    struct json_reader *reader = &dispatch->reader;
+    struct json_reader *reader = dispatch->reader;
     struct dispatch_message message = {
         .object = json_reader_parse(reader, line, len),
         .now_ms = now_ms,

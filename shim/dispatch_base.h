@@ -13,6 +13,7 @@
 #include "shim/listeners.h"
 #include "shim/port.h"
 #include "shim/shares.h"
+#include "shim/step_server.h"
 
 struct dispatch {
     struct port *port; /* borrowed, like the next four */
@@ -20,10 +21,11 @@ struct dispatch {
     struct guest_mounts *mounts;
     struct shares *shares;
     struct listeners *listeners;
+    struct step_server *steps;
     struct guest_boot boot;
-    bool is_init;  /* the shim is PID 1 and controls the machine */
-    bool shutdown; /* the host has requested it */
-    struct json_reader reader;
+    bool is_init;               /* the shim is PID 1 and controls the machine */
+    bool shutdown;              /* the host has requested it */
+    struct json_reader *reader; /* borrowed */
 };
 
 /* A message, as passed to its handler. */

@@ -118,6 +118,10 @@ static bool read_program(const struct json_value *object,
         !take_bool(object, "login", &spawn->login) ||
         !!spawn->command + !!spawn->argv + spawn->login != 1)
         return false;
+    *ret_error = "prompt must be true or false, and needs login";
+    if (!take_bool(object, "prompt", &spawn->prompt) ||
+        (spawn->prompt && !spawn->login))
+        return false;
     *ret_error = "cwd must be a string without NUL";
     if (!take_string(object, "cwd", &spawn->cwd))
         return false;
@@ -137,7 +141,7 @@ void dispatch_exec(struct dispatch *dispatch,
     int64_t time_us;
     int result;
 
-    if (!decode_exec(&dispatch->reader, object)) {
+    if (!decode_exec(dispatch->reader, object)) {
         dispatch_error(dispatch, object, "exec is not valid base64");
         return;
     }
@@ -228,7 +232,7 @@ void dispatch_input(struct dispatch *dispatch,
         !take_string(object, "encoding", &encoding) ||
         !take_bool(object, "eof", &end) ||
         (encoding && (strcmp(encoding, WIRE_ENCODING_BASE64) != 0 || !data ||
-                      !json_reader_decode_base64(&dispatch->reader, data)))) {
+                      !json_reader_decode_base64(dispatch->reader, data)))) {
         dispatch_error(dispatch, object,
                        "input needs data, text or base64, "
                        "and eof as true or false, if at all");

@@ -131,6 +131,15 @@ void json_writer_add_integer(struct json_writer *writer, const char *key,
     put(writer, digits + at, sizeof(digits) - at);
 }
 
+void json_writer_add_bool(struct json_writer *writer, const char *key,
+                          bool value)
+{
+    const char *word = value ? "true" : "false";
+
+    put_key(writer, key);
+    put(writer, word, strlen(word));
+}
+
 bool json_writer_end(struct json_writer *writer)
 {
     put_byte(writer, '}');

@@ -33,6 +33,8 @@ void json_writer_add_text(struct json_writer *writer, const char *key,
                           const void *text, size_t len);
 void json_writer_add_base64(struct json_writer *writer, const char *key,
                             const void *data, size_t len);
+void json_writer_add_bool(struct json_writer *writer, const char *key,
+                          bool value);
 void json_writer_add_integer(struct json_writer *writer, const char *key,
                              int64_t value);
 

@@ -382,6 +382,27 @@ bool process_set_is_empty(const struct process_set *set)
     return !found;
 }
 
+/* Return whether a process is in the set's cgroup or one below it. */
+static bool is_in_cgroup(const struct process_set *set, pid_t pid)
+{
+    char path[32], text[4096], wanted[96];
+    const char *found;
+
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+    if (read_text(AT_FDCWD, path, text, sizeof(text)) <= 0)
+        return false;
+    snprintf(wanted, sizeof(wanted), "/" HOME_NAME "/%s", getpid(), set->name);
+    found = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+    found = found ? strstr(found, wanted) : NULL;
+    return found && strchr("/\n", found[strlen(wanted)]);
+}
+
+bool process_set_contains(const struct process_home *home,
+                          const struct process_set *set, pid_t pid)
+{
+    return set->cgroup >= 0 ? is_in_cgroup(set, pid) : belongs(pid, set->root);
+}
+
 void process_set_release(struct process_home *home, struct process_set *set)
 {
     int saved = errno;

@@ -54,6 +54,10 @@ void process_set_signal(const struct process_set *set, int signal_number);
 /* Return true if no process of the set is alive; zombies do not count. */
 bool process_set_is_empty(const struct process_set *set);
 
+/* Return true if this process belongs to the set now. */
+bool process_set_contains(const struct process_home *home,
+                          const struct process_set *set, pid_t pid);
+
 /* Release the set. Its remaining processes continue to run. */
 void process_set_release(struct process_home *home, struct process_set *set);
 

@@ -36,6 +36,9 @@
 #include "shim/port.h"
 #include "shim/processes.h"
 #include "shim/shares.h"
+#include "shim/step_client.h"
+#include "shim/step_server.h"
+#include "shim/step_shell.h"
 #include "shim/wire.h"
 
 /* Polling interval for a port that is missing or has no host. */
@@ -44,6 +47,7 @@
 static struct {
     const char *port; /* a path, or the number of an open fd */
     const char *bulk; /* likewise */
+    const char *step_socket;
     bool no_init;
     bool no_cgroups;
 } options = { .port = WIRE_PORT_PATH, .bulk = BULK_PORT_PATH };
@@ -56,6 +60,13 @@ static struct guest_mounts mounts;
 static struct shares shares;
 static struct listeners listeners;
 static struct bulk bulk;
+static struct json_reader reader;
+static struct step_server steps = {
+    .listener = -1,
+    .port = &port,
+    .executions = &executions,
+    .reader = &reader,
+};
 static struct dispatch dispatch;
 
 static bool connected;   /* a host is connected to the port */
@@ -71,6 +82,10 @@ static const char usage[] =
     "                  or an open socket\n"
     "  --bulk=PATH|FD  the port of copies (default " BULK_PORT_PATH ")\n"
     "  --no-init       never power off: \"shutdown\" only ends the program\n"
+    "  --step-socket=PATH\n"
+    "                  serve requests about steps at this socket "
+    "(default: " STEP_SHELL_FOLDER "/step.sock;\n"
+    "                  with --no-init: none)\n"
     "  --no-cgroups    find a command's processes by /proc, not by a cgroup\n"
     "  --help, --version\n";
 
@@ -92,6 +107,7 @@ static void parse_options(int argc, char **argv)
     static const struct option known[] = {
         { "port", required_argument, NULL, 'p' },
         { "bulk", required_argument, NULL, 'b' },
+        { "step-socket", required_argument, NULL, 's' },
         { "no-init", no_argument, NULL, 'i' },
         { "no-cgroups", no_argument, NULL, 'c' },
         { "help", no_argument, NULL, 'h' },
@@ -110,6 +126,9 @@ static void parse_options(int argc, char **argv)
             break;
         case 'b':
             options.bulk = optarg;
+            break;
+        case 's':
+            options.step_socket = optarg;
             break;
         case 'i':
             options.no_init = true;
@@ -201,6 +220,7 @@ static void lose_host(void)
     connected = false;
     listeners = (struct listeners){ 0 }; /* another host asks again */
     port_hang_up(&port);
+    step_server_lose_host(&steps);
     if (!port.is_device)
         ended = true;
 }
@@ -280,8 +300,9 @@ static void serve_output(void)
 /* One round: wait for events, then let every part proceed. */
 static void serve_once(void)
 {
-    struct pollfd fds[3 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX];
-    size_t port_at, bulk_at, old_at, count = 0, old_count, shares_at;
+    struct pollfd
+        fds[3 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX + STEP_SERVER_FDS];
+    size_t port_at, bulk_at, old_at, count = 0, old_count, shares_at, steps_at;
     size_t bulk_count = 0;
 
     fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
@@ -299,6 +320,9 @@ static void serve_once(void)
     shares_at = count;
     if (connected && port_can_answer(&port))
         count += shares_poll(&shares, fds + count);
+    steps_at = count;
+    if (connected)
+        count += step_server_poll(&steps, fds + count);
 
     if (poll(fds, count, poll_timeout()) < 0)
         return;
@@ -310,10 +334,12 @@ static void serve_once(void)
         look_for_host();
     else if (fds[port_at].revents)
         serve_port(fds[port_at].revents);
-    for (size_t i = shares_at; i < count; i++) {
+    for (size_t i = shares_at; i < steps_at; i++) {
         if (fds[i].revents && port_can_answer(&port))
             dispatch_share_news(&dispatch, fds[i].fd);
     }
+    if (connected)
+        step_server_serve(&steps, fds + steps_at, count - steps_at);
     dispatch_lines(&dispatch, now_ms());
     if (connected)
         dispatch_listeners(&dispatch, executions_run(&executions), now_ms());
@@ -340,6 +366,8 @@ static void link_parts(void)
     executions.context.home = &home;
     executions.context.port = &port;
     executions.context.leftovers = &leftovers;
+    dispatch.reader = &reader;
+    dispatch.steps = &steps;
     dispatch.port = &port;
     dispatch.executions = &executions;
     dispatch.mounts = &mounts;
@@ -347,10 +375,28 @@ static void link_parts(void)
     dispatch.listeners = &listeners;
 }
 
+static void open_steps(void)
+{
+    int result;
+
+    if (!options.step_socket && !options.no_init)
+        options.step_socket = STEP_SHELL_FOLDER "/step.sock";
+    if (!options.step_socket)
+        return;
+    result = step_server_open(&steps, options.step_socket);
+    if (!result)
+        result = step_shell_install(options.step_socket, is_init());
+    if (result)
+        fprintf(stderr, "stepback-shim: %s: %s\n", options.step_socket,
+                strerror(-result));
+}
+
 int main(int argc, char **argv)
 {
     int result;
 
+    if (step_client_is_meant(argc, argv))
+        return step_client_main(argc, argv);
     link_parts();
     dispatch.boot = guest_note_boot();
     parse_options(argc, argv);
@@ -360,6 +406,7 @@ int main(int argc, char **argv)
     result = process_home_init(&home, !options.no_cgroups);
     if (result)
         fprintf(stderr, "stepback-shim: subreaper: %s\n", strerror(-result));
+    open_steps();
     open_port();
     bulk_open(&bulk, options.bulk);
     while (!ended && !dispatch.shutdown)
@@ -369,6 +416,7 @@ int main(int argc, char **argv)
         guest_power_off(&mounts);
     executions_end_now(&executions);
     process_home_release(&home);
+    step_server_close(&steps);
     guest_unmount_all(&mounts);
     if (dispatch.shutdown && !options.no_init)
         guest_request_power_off();

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "shim/account.h"
+#include "shim/step_shell.h"
 #include "shim/wire.h"
 
 /* The kernel limits an argument to less than 32 pages; a longer command goes
@@ -34,13 +35,13 @@ static const char *const base_env[] = {
 
 #define BASE_ENV_COUNT (sizeof(base_env) / sizeof(base_env[0]))
 
-enum { ACCOUNT_ENV_COUNT = 4 };
+enum { ACCOUNT_ENV_COUNT = 4, STEP_ENV_COUNT = 2 };
 
 /* All variables came in one line, and "K":"V" is longer than K=V and NUL. */
 static char env_text[WIRE_MAX_LINE];
 static char account_text[ACCOUNT_ENV_COUNT][300];
-static const char
-    *env_list[BASE_ENV_COUNT + ACCOUNT_ENV_COUNT + WIRE_MAX_ENV + 1];
+static const char *env_list[BASE_ENV_COUNT + ACCOUNT_ENV_COUNT +
+                            STEP_ENV_COUNT + WIRE_MAX_ENV + 1];
 static const char *arg_list[WIRE_MAX_ARGS + 1];
 
 static _Noreturn void give_up(int code, const char *what, const char *name)
@@ -125,8 +126,10 @@ static void add_base(const char ***at, const char *entry,
         *(*at)++ = entry;
 }
 
+/* shell_variable: one more, or NULL. */
 static char *const *build_env(const struct account *account,
-                              const struct json_value *env)
+                              const struct json_value *env,
+                              const char *shell_variable)
 {
     const char *const values[ACCOUNT_ENV_COUNT][2] = {
         { "HOME", account->home },
@@ -144,6 +147,10 @@ static char *const *build_env(const struct account *account,
                  values[i][0], values[i][1]);
         add_base(&entry, account_text[i], env);
     }
+    if (step_shell_socket_variable())
+        add_base(&entry, step_shell_socket_variable(), env);
+    if (shell_variable)
+        *entry++ = shell_variable;
     for (const struct json_value *variable = env ? env->first : NULL; variable;
          variable = variable->next) {
         *entry++ = text;
@@ -286,6 +293,14 @@ static _Noreturn void run_login(const struct account *account, char *const *env)
     run(account->shell, env);
 }
 
+/* A shell in which each line is a step. */
+static _Noreturn void run_step_shell(const struct step_shell *shell,
+                                     char *const *env)
+{
+    memcpy(arg_list, shell->words, sizeof(shell->words));
+    run(shell->program, env);
+}
+
 static _Noreturn void run_argv(const struct json_value *argv, char *const *env)
 {
     size_t count = 0;
@@ -314,6 +329,7 @@ static _Noreturn void run_shell(const char *command, char *const *env)
 void spawn_exec(const struct spawn_request *request,
                 const struct spawn_streams *streams)
 {
+    struct step_shell shell = { 0 };
     struct account account;
     char *const *env;
 
@@ -326,7 +342,11 @@ void spawn_exec(const struct spawn_request *request,
     wait_for_network();
     enter_account(request, &account);
     enter_folder(request, &account);
-    env = build_env(&account, request->env);
+    if (request->prompt)
+        step_shell_choose(account.shell, &shell);
+    env = build_env(&account, request->env, shell.variable);
+    if (request->prompt)
+        run_step_shell(&shell, env);
     if (request->login)
         run_login(&account, env);
     if (request->argv)

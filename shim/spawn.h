@@ -16,6 +16,7 @@ struct spawn_request {
     const char *command;            /* for `/bin/sh -c` */
     const struct json_value *argv;  /* an array of strings */
     bool login;                     /* the user's login shell */
+    bool prompt;                    /* each line of the login shell is a step */
     const char *user;               /* account.h; NULL: root */
     const char *cwd;                /* NULL: a login's home, or the share */
     const struct json_value *env;   /* an object of strings, or NULL */

@@ -25,6 +25,9 @@
  *                  it standard input is empty
  *         tty      {"rows":24,"columns":80}: a terminal for all three streams;
  *                  its output has the stream "stdout"
+ *         prompt   true, with "login": each line typed at the shell's prompt
+ *                  is a step, by "step_request"; a shell without hooks is one
+ *                  step
  *         window   limits output to this many bytes; "credit" adds to the
  *                  limit
  *         encoding "base64": the command, the words of argv, cwd, input and
@@ -62,6 +65,10 @@
  *       without a torn message.
  *   {"type":"watch_ports"}
  *       Report the ports at which programs listen, from now on.
+ *   {"type":"step_answer","request":3,"step_id":7,"text":"..."}
+ *       The answer to a "step_request", exactly one: "error", the reason, if
+ *       it was refused; or "text" (optional) for the user, of at most
+ *       WIRE_STEP_TEXT bytes, and "step_id" for "begin".
  *   {"type":"hello"}
  *       Request another hello, e.g. after a reconnect.
  *   {"type":"shutdown"}
@@ -71,13 +78,14 @@
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
  *    "takes_input":1,"takes_bytes":1,"reports_ports":1,"executions":64,
- *    "init_ms":610,"shim_ms":890,"uptime_ms":900}
+ *    "steps":1,"init_ms":610,"shim_ms":890,"uptime_ms":900}
  *       The first message once the port is open. "takes_bytes": "encoding" is
  *       supported. "reports_ports": "watch_ports" is. "executions" is how many
- * may run at a time; missing (older shims): one, without the members and
- * messages above that go beyond a command and its "input". The times count from
- * the kernel's start: the start of the image's init (optional), the start of
- * the shim, and now.
+ *       may run at a time; missing (older shims): one, without the members and
+ *       messages above that go beyond a command and its "input". "steps":
+ *       "prompt" and "step_request" are supported. The times count from the
+ *       kernel's start: the start of the image's init (optional), the start of
+ *       the shim, and now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
  *       Or stream "stderr". With "encoding":"base64", data is base64: the
@@ -96,6 +104,22 @@
  *       are written back when the mapping is removed (there is no write-back
  *       cache), and an exit waits for both and for asynchronous I/O. Missing
  *       (older shims): unknown.
+ *   {"type":"step_request","request":3,"id":42,"op":"begin",
+ *    "scope":"prompt","text":"make"}
+ *       A process of execution 42 asks about steps. The request numbers of
+ *       requests without an answer differ. Operations:
+ *         begin     open a step with this text (base64 if it is not text) as
+ *                   its command; the answer comes when it is open. Scopes
+ *                   nest: a begin ends this scope, if it exists, and those
+ *                   within it. The step of the enclosing scope is closed.
+ *         end       end the scope and those within it, and close their step
+ *                   with "exit_code" (optional). The answer comes when it is
+ *                   closed. The enclosing scope continues with a new step.
+ *         withdraw  refuse the "begin" with the request number "number", if
+ *                   it still waits
+ *         list      describe the steps
+ *         diff      describe the changes of the step "number"; 0: the newest
+ *         undo      roll back the newest "number" steps
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".
@@ -133,6 +157,13 @@
 /* Maximum number of concurrent executions. */
 #define WIRE_MAX_EXECUTIONS 64
 
+/* Limits of a step_request and its answer, in bytes, and the maximum number of
+ * requests without an answer. */
+#define WIRE_STEP_COMMAND  4000
+#define WIRE_STEP_SCOPE    64
+#define WIRE_STEP_TEXT     (48 * 1024)
+#define WIRE_STEP_REQUESTS 128
+
 /* Bytes of standard input that may be in flight to one execution. */
 #define WIRE_INPUT_WINDOW (64 * 1024)
 
@@ -151,6 +182,7 @@
 #define WIRE_MOUNT           "mount"
 #define WIRE_WATCH_PORTS     "watch_ports"
 #define WIRE_SHUTDOWN        "shutdown"
+#define WIRE_STEP_ANSWER     "step_answer"
 
 /* Both directions. */
 #define WIRE_HELLO "hello"
@@ -164,7 +196,16 @@
 #define WIRE_MOUNTED        "mounted"
 #define WIRE_UNMOUNTED      "unmounted"
 #define WIRE_PORT           "port"
+#define WIRE_STEP_REQUEST   "step_request"
 #define WIRE_ERROR          "error"
+
+/* Values of "op". */
+#define WIRE_STEP_BEGIN    "begin"
+#define WIRE_STEP_END      "end"
+#define WIRE_STEP_WITHDRAW "withdraw"
+#define WIRE_STEP_LIST     "list"
+#define WIRE_STEP_DIFF     "diff"
+#define WIRE_STEP_UNDO     "undo"
 
 /* Values of "stream", "encoding" and "status". */
 #define WIRE_STDOUT          "stdout"

@@ -15,7 +15,8 @@
 
 /* The steps of an execution. */
 enum command_step {
-    COMMAND_ONE_STEP, /* all it does is one step */
+    COMMAND_ONE_STEP,     /* all it does is one step */
+    COMMAND_PROMPT_STEPS, /* a login shell: each line is a step */
     COMMAND_NO_STEP, /* what it writes belongs to the open or an ambient step */
 };
 

@@ -144,6 +144,13 @@ static json_t *make_request(const struct sandbox_record *record,
     return payload;
 }
 
+static void ask_for_login(json_t *payload)
+{
+    json_object_set_new(payload, "login", json_true());
+    if (!json_object_get(payload, "step"))
+        json_object_set_new(payload, "step", json_string("prompt"));
+}
+
 /* words: NULL starts a login shell. */
 static int execute(const char *name, const struct exec_options *options,
                    char **words)
@@ -163,7 +170,7 @@ static int execute(const char *name, const struct exec_options *options,
     if (words)
         exec_request_set_argv(payload, words);
     else
-        json_object_set_new(payload, "login", json_true());
+        ask_for_login(payload);
     if (options->detach)
         return start_detached(record, payload);
     return exec_client_run(record, "exec.start", payload, &client);

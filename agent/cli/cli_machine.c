@@ -24,6 +24,7 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->kernel);
     g_free(machine->initrd);
     g_free(machine->network);
+    g_free(machine->guest_undo);
     g_strfreev(machine->more_dirs);
     g_strfreev(machine->publish);
 }
@@ -116,6 +117,7 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
 {
     g_autofree char *image = NULL;
     enum backend_kind backend;
+    enum guest_undo guest_undo;
     enum accel accel;
 
     if (machine->memory && (machine->memory < SESSION_MEMORY_MIN_MB ||
@@ -130,6 +132,10 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
              !backend_kind_parse(machine->backend, &backend))
         cli_options_wrong("%s: --backend must be virtiofs or 9p, not '%s'",
                           command, machine->backend);
+    else if (machine->guest_undo &&
+             !guest_undo_parse(machine->guest_undo, &guest_undo))
+        cli_options_wrong("%s: --guest-undo must be own, all or none, not '%s'",
+                          command, machine->guest_undo);
     else if (machine->image && !(image = guest_image_dir(machine->image, NULL)))
         cli_options_wrong("%s: --image must be the name of an image, such as "
                           "minimal, not '%s'",
@@ -171,6 +177,8 @@ static gboolean fill(struct session_config *config,
         accel_parse(machine->accel, &config->accel);
     if (machine->backend)
         backend_kind_parse(machine->backend, &config->backend);
+    if (machine->guest_undo)
+        guest_undo_parse(machine->guest_undo, &config->guest_undo);
     config->force_share = machine->force_share;
     config->allow_suid = machine->allow_suid;
     config->allow_devices = machine->allow_devices;
@@ -253,6 +261,8 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         { "--kernel", has_path(vm, "kernel", machine->kernel) },
         { "--initrd", has_path(vm, "initrd", machine->initrd) },
         { "--undo-dir", has_path(folder, "undo_dir", machine->place.undo_dir) },
+        { "--guest-undo",
+          has_text(session, "guest_undo", machine->guest_undo) },
         { "--network", has_network(machine, session) },
         { "--publish", cli_ports_are_in(machine->publish,
                                         json_object_get(session, "ports")) },

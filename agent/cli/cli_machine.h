@@ -18,6 +18,7 @@ struct cli_machine {
     char **more_dirs; /* further working folders */
     char *image, *accel, *backend, *kernel, *initrd, *network;
     char **publish;
+    char *guest_undo;
     gint64 memory;
     gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
 };
@@ -102,6 +103,14 @@ void cli_machine_clear(struct cli_machine *machine);
           "a port of the host that leads to one of the guest: "                \
           "[ADDRESS:]HOST:GUEST[/udp]; several are possible",                  \
           "PORTS" },                                                           \
+        { "guest-undo",                                                        \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->guest_undo,                                              \
+          "which steps a process in the guest may undo: own (default: those "  \
+          "of its command), all, or none",                                     \
+          "POLICY" },                                                          \
         { "force-share",                                                       \
           0,                                                                   \
           0,                                                                   \

@@ -51,9 +51,9 @@ struct exec_request {
           "USER[:GROUP]" },                                                    \
     {                                                                          \
         "step", 0, 0, G_OPTION_ARG_STRING, &(request)->step,                   \
-            "\"one\": its changes are a step (default); \"none\": they "       \
-            "belong "                                                          \
-            "to other steps (for servers)",                                    \
+            "\"one\": its changes are a step (default of exec); \"prompt\": "  \
+            "each line of a login shell is a step (default of shell); "        \
+            "\"none\": they belong to other steps (for servers)",              \
             "KIND"                                                             \
     }
 

@@ -24,7 +24,9 @@ struct exec {
     enum state state;
     gint64 id, step_id;
     struct command *command;
-    struct step_span *span; /* NULL: no step, or not yet */
+    struct step_span *span;   /* NULL: no step, or not yet */
+    char *step_text;          /* of a step within the command, or NULL */
+    exec_step_done step_done; /* NULL: no such step is being opened or closed */
     struct exec_flow *flow;
     struct guest_channel *guest;
     const struct exec_callbacks *callbacks;
@@ -112,7 +114,8 @@ static struct step_report *plain_report(const struct exec *exec)
 
     report->step_id = exec->step_id;
     report->type = g_strdup("command");
-    report->command = g_strdup(exec->command->text);
+    report->command = g_strdup(exec->step_text ? exec->step_text
+                                               : exec->command->text);
     report->exit_code = exec->exit_code;
     report->duration_ms = (g_get_monotonic_time() - exec->started) / 1000;
     report->parts = g_ptr_array_new();
@@ -175,8 +178,67 @@ static void close_step(struct exec *exec)
         return;
     }
     exec->state = CLOSING;
+    if (exec->step_done) /* on_inner_opened() or on_inner_closed() continues */
+        return;
     step_span_close(exec->span, exec->exit_code, exec->settled, on_step_closed,
                     exec);
+}
+
+/* ---- steps within a command ---------------------------------------------- */
+
+static void end_inner_step(struct exec *exec)
+{
+    g_clear_pointer(&exec->span, step_span_free);
+    exec->step_id = 0;
+}
+
+static void on_inner_opened(struct step_report *report, const GError *error,
+                            void *opaque)
+{
+    struct exec *exec = opaque;
+    exec_step_done done = g_steal_pointer(&exec->step_done);
+
+    if (error)
+        end_inner_step(exec);
+    if (exec->state == CLOSING)
+        close_step(exec);
+    else if (exec->state == RUNNING)
+        done(NULL, error, exec->opaque);
+}
+
+static void on_inner_closed(struct step_report *report, const GError *error,
+                            void *opaque)
+{
+    struct exec *exec = opaque;
+    exec_step_done done = g_steal_pointer(&exec->step_done);
+    struct step_report *own;
+
+    if (exec->state != RUNNING) {
+        on_step_closed(report, error, exec);
+        return;
+    }
+    own = report ? step_report_ref(report) : plain_report(exec);
+    end_inner_step(exec);
+    done(error ? NULL : own, error, exec->opaque);
+    step_report_unref(own);
+}
+
+void exec_open_step(struct exec *exec, gint64 step_id, const char *text,
+                    const struct step_logs *logs, exec_step_done done)
+{
+    g_free(exec->step_text);
+    exec->step_text = g_strdup(text);
+    exec->step_done = done;
+    exec->step_id = step_id;
+    exec->span = step_span_new(step_id, logs);
+    step_span_open(exec->span, text, on_inner_opened, exec);
+}
+
+/* Background processes may go on; they must not delay a prompt. */
+void exec_close_step(struct exec *exec, int exit_code, exec_step_done done)
+{
+    exec->step_done = done;
+    step_span_close(exec->span, exit_code, true, on_inner_closed, exec);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -265,6 +327,7 @@ void exec_free(struct exec *exec)
     exec_flow_free(exec->flow);
     command_free(exec->command);
     g_free(exec->refusal);
+    g_free(exec->step_text);
     g_free(exec);
 }
 

@@ -56,6 +56,17 @@ void exec_start_step(struct exec *exec, gint64 step_id,
                      const struct step_logs *logs);
 void exec_start(struct exec *exec);
 
+/* The answer to a step's opening (report is NULL) or closing; both borrowed. */
+typedef void (*exec_step_done)(struct step_report *report, const GError *error,
+                               void *opaque);
+
+/* Open a step within a running command without one, and close it. A second call
+ * must wait for "done", which is not called if the command ends first; the step
+ * is closed then. opaque is that of exec_new(). */
+void exec_open_step(struct exec *exec, gint64 step_id, const char *text,
+                    const struct step_logs *logs, exec_step_done done);
+void exec_close_step(struct exec *exec, int exit_code, exec_step_done done);
+
 /* Free the object; no callback follows. */
 void exec_free(struct exec *exec);
 

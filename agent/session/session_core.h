@@ -52,8 +52,11 @@ struct session {
     bool history_missed;  /* a history event was dropped because the frontend's
                              queue was full (session_undo.c) */
     GHashTable *undone;   /* step id -> set of folders (redo_units.h) */
-    GPtrArray *questions; /* pending decisions (session_guard.c) */
-    GQueue patches;       /* of struct patch_job (session_patch.c) */
+    GPtrArray *guest_requests; /* pending (session_guest_steps.c) */
+    guint64 guest_serial;
+    GPtrArray *guest_records; /* of struct step_report, the newest steps */
+    GPtrArray *questions;     /* pending decisions (session_guard.c) */
+    GQueue patches;           /* of struct patch_job (session_patch.c) */
 };
 
 /* Return why a state other than SESSION_RUNNING refuses requests, with the

@@ -6,6 +6,7 @@
 
 #include "agent/session/session_folder.h"
 #include "agent/session/session_guard.h"
+#include "agent/session/session_guest_steps.h"
 #include "common/errors.h"
 #include "common/log.h"
 
@@ -41,6 +42,7 @@ void execution_free(struct execution *execution)
     exec_free(execution->exec);
     exec_ring_free(execution->ring);
     g_array_unref(execution->waiters);
+    session_guest_steps_free(execution->guest_steps);
     g_free(execution->command);
     g_free(execution->label);
     g_clear_pointer(&execution->report, step_report_unref);
@@ -180,6 +182,7 @@ static void keep_end(struct execution *execution, struct step_report *report,
         execution->session->exec = NULL;
         log_set_step(0);
     }
+    session_guest_steps_end(execution);
     g_ptr_array_remove(execution->session->execs, execution->exec);
     g_clear_pointer(&execution->exec, exec_free);
 }
@@ -231,18 +234,25 @@ bool execution_is_turn(const struct session *session)
            !session->occupied;
 }
 
+void execution_take_turn(struct execution *execution)
+{
+    struct session *session = execution->session;
+
+    session->last_step_id++;
+    session->counters.steps++;
+    log_set_step(session->last_step_id);
+    session->exec = execution->exec;
+    execution->step_id = session->last_step_id;
+}
+
 static void start_step(struct execution *execution)
 {
     struct session *session = execution->session;
     struct step_logs logs;
 
     session_get_logs(session, &logs);
-    session->last_step_id++;
-    session->counters.steps++;
-    log_set_step(session->last_step_id);
+    execution_take_turn(execution);
     log_info(LOG_SESSION, "a command is starting");
-    session->exec = execution->exec;
-    execution->step_id = session->last_step_id;
     exec_start_step(execution->exec, session->last_step_id, &logs);
 }
 
@@ -253,9 +263,12 @@ static void next_turn(struct session *session)
          i++) {
         struct exec *exec = g_ptr_array_index(session->execs, i);
 
-        if (exec_is_waiting(exec))
+        if (!exec_is_waiting(exec))
+            continue;
+        if (!session_guest_steps_next(session, exec_id(exec)))
             start_step(execution_find(session, exec_id(exec)));
     }
+    session_guest_steps_next(session, G_MAXINT64);
 }
 
 gboolean execution_complete(const struct session *session,
@@ -305,7 +318,7 @@ struct execution *execution_add(struct session *session,
 
 void execution_begin(struct execution *execution)
 {
-    if (execution->step == COMMAND_NO_STEP)
+    if (execution->step != COMMAND_ONE_STEP)
         exec_start(execution->exec);
     else
         next_turn(execution->session);

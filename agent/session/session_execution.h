@@ -28,7 +28,8 @@ struct execution {
     char *command, *label;
     bool has_terminal;
     enum command_step step;
-    gint64 started, ended; /* CLOCK_REALTIME, us */
+    struct guest_steps *guest_steps; /* session_guest_steps.h, or NULL */
+    gint64 started, ended;           /* CLOCK_REALTIME, us */
     guint64 output_bytes;
 
     /* How it ended. */
@@ -53,6 +54,9 @@ struct execution *execution_add(struct session *session,
 
 /* Start it, or, with a step, let it wait for its turn. */
 void execution_begin(struct execution *execution);
+
+/* Make it the execution whose step is open, with a new step id. */
+void execution_take_turn(struct execution *execution);
 
 /* Return whether an execution with a step would start at once. */
 bool execution_is_turn(const struct session *session);

@@ -22,6 +22,7 @@
 #include "agent/session/session_guard.h"
 #include "agent/session/session_patch.h"
 #include "agent/session/session_port.h"
+#include "agent/session/session_guest_steps.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "shim/wire.h"
@@ -61,6 +62,8 @@ static void forget_machine(struct session *session)
     free_machine(session);
     g_hash_table_remove_all(session->undone);
     g_ptr_array_set_size(session->questions, 0);
+    g_ptr_array_set_size(session->guest_requests, 0);
+    g_ptr_array_set_size(session->guest_records, 0);
     if (session->resetting)
         session->reset_config = g_steal_pointer(&session->config);
     g_clear_pointer(&session->config, session_config_free);
@@ -169,6 +172,7 @@ static const struct machine_callbacks machine_callbacks = {
     .completed = session_on_completed,
     .input_taken = session_on_input_taken,
     .refused = session_on_refused,
+    .step_request = session_on_step_request,
 };
 
 /* ---- start and stop ------------------------------------------------------ */
@@ -183,6 +187,8 @@ struct session *session_new(const char *log_level,
     session->undone = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                             NULL);
     session->questions = session_guard_new_list();
+    session->guest_requests = session_guest_steps_new_list();
+    session->guest_records = step_report_list_new();
     session->execs = g_ptr_array_new();
     session->executions = g_ptr_array_new_with_free_func(
         (GDestroyNotify)execution_free);
@@ -216,6 +222,8 @@ void session_free(struct session *session)
     g_clear_error(&session->start_error);
     g_hash_table_unref(session->undone);
     g_ptr_array_unref(session->questions);
+    g_ptr_array_unref(session->guest_requests);
+    g_ptr_array_unref(session->guest_records);
     g_ptr_array_unref(session->executions);
     g_ptr_array_unref(session->execs);
     g_array_unref(session->listeners);

@@ -57,6 +57,15 @@ static void on_completed(gint64 id, const struct command_end *end, void *opaque)
 {
 }
 
+static void on_input_taken(gint64 id, size_t bytes, void *opaque)
+{
+}
+
+static void on_step_request(const struct guest_step_request *request,
+                            void *opaque)
+{
+}
+
 static void on_refused(gint64 id, const char *message, void *opaque)
 {
 }
@@ -69,7 +78,9 @@ static const struct machine_callbacks callbacks = {
     .folder_event = on_folder_event,
     .output = on_output,
     .completed = on_completed,
+    .input_taken = on_input_taken,
     .refused = on_refused,
+    .step_request = on_step_request,
 };
 
 gboolean boot_trial_run(const struct session_config *config,

@@ -65,6 +65,8 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
                                   &channel->abilities.executions, error) ||
         !message_get_optional_int(message, "reports_ports", 0, 1,
                                   &channel->abilities.reports_ports, error) ||
+        !message_get_optional_int(message, "steps", 0, 1,
+                                  &channel->abilities.steps, error) ||
         !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
                                   &hello.init_ms, error) ||
         !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
@@ -154,6 +156,60 @@ static gboolean take_input_taken(struct guest_channel *channel, json_t *message,
     return TRUE;
 }
 
+static const char *const step_ops[] = {
+    [GUEST_STEP_BEGIN] = WIRE_STEP_BEGIN,
+    [GUEST_STEP_END] = WIRE_STEP_END,
+    [GUEST_STEP_WITHDRAW] = WIRE_STEP_WITHDRAW,
+    [GUEST_STEP_LIST] = WIRE_STEP_LIST,
+    [GUEST_STEP_DIFF] = WIRE_STEP_DIFF,
+    [GUEST_STEP_UNDO] = WIRE_STEP_UNDO,
+};
+
+static gboolean refuse_step(GError **error, const char *what)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "step request with an invalid %s", what);
+    return FALSE;
+}
+
+static gboolean take_step_request(struct guest_channel *channel,
+                                  json_t *message, GError **error)
+{
+    struct guest_step_request request = { .scope = "" };
+    g_autofree char *text = NULL;
+    const char *op;
+    gint64 exit_code = -1;
+    size_t i = 0, len = 0;
+
+    if (!message_get_int(message, "request", 1, G_MAXINT64, &request.request,
+                         error) ||
+        !message_get_int(message, "id", 1, G_MAXINT64, &request.exec_id,
+                         error) ||
+        !message_get_string(message, "op", &op, error) ||
+        !message_get_optional_string(message, "scope", &request.scope, error) ||
+        !message_get_optional_int(message, "number", 0, G_MAXINT64,
+                                  &request.number, error) ||
+        !message_get_optional_int(message, "exit_code", 0, 255, &exit_code,
+                                  error))
+        return FALSE;
+    while (i < G_N_ELEMENTS(step_ops) && strcmp(op, step_ops[i]) != 0)
+        i++;
+    if (i == G_N_ELEMENTS(step_ops))
+        return refuse_step(error, "op");
+    if (strlen(request.scope) > WIRE_STEP_SCOPE)
+        return refuse_step(error, "scope");
+    if (json_object_get(message, "text"))
+        text = json_bytes_get(message, "text", &len);
+    if (len > WIRE_STEP_COMMAND || (text && strlen(text) != len) ||
+        (i == GUEST_STEP_BEGIN && !text))
+        return refuse_step(error, "text");
+    request.op = (enum guest_step_op)i;
+    request.text = text ? text : "";
+    request.exit_code = (int)exit_code;
+    channel->callbacks->step_request(&request, channel->opaque);
+    return TRUE;
+}
+
 static gboolean take_error(struct guest_channel *channel, json_t *message,
                            GError **error)
 {
@@ -193,11 +249,17 @@ static const struct {
     gboolean (*take)(struct guest_channel *channel, json_t *message,
                      GError **error);
 } messages[] = {
-    { WIRE_OUTPUT, take_output },       { WIRE_INPUT_TAKEN, take_input_taken },
-    { WIRE_STEP_STARTED, take_note },   { WIRE_STEP_COMPLETED, take_completed },
-    { WIRE_HELLO, take_hello },         { WIRE_MOUNTED, take_mounted },
-    { WIRE_UNMOUNTED, take_unmounted }, { WIRE_ROLLBACK_NOTED, take_note },
-    { WIRE_PORT, take_port },           { WIRE_ERROR, take_error },
+    { WIRE_OUTPUT, take_output },
+    { WIRE_INPUT_TAKEN, take_input_taken },
+    { WIRE_STEP_STARTED, take_note },
+    { WIRE_STEP_COMPLETED, take_completed },
+    { WIRE_HELLO, take_hello },
+    { WIRE_MOUNTED, take_mounted },
+    { WIRE_UNMOUNTED, take_unmounted },
+    { WIRE_ROLLBACK_NOTED, take_note },
+    { WIRE_PORT, take_port },
+    { WIRE_ERROR, take_error },
+    { WIRE_STEP_REQUEST, take_step_request },
 };
 
 static void on_line(struct jsonl_channel *jsonl, enum jsonl_status status,
@@ -339,6 +401,19 @@ void guest_channel_signal(struct guest_channel *channel, gint64 id, int number)
     guest_channel_send(channel,
                        json_pack("{s:s, s:I, s:i}", "type", WIRE_SIGNAL, "id",
                                  (json_int_t)id, "signal", number));
+}
+
+void guest_channel_answer_step(struct guest_channel *channel, gint64 request,
+                               gint64 step_id, const char *text,
+                               const char *error)
+{
+    json_t *message = json_pack(
+        "{s:s, s:I, s:s*, s:s*}", "type", WIRE_STEP_ANSWER, "request",
+        (json_int_t)request, "text", text, "error", error);
+
+    if (step_id)
+        json_object_set_new(message, "step_id", json_integer(step_id));
+    guest_channel_send(channel, message);
 }
 
 /* ---- other messages ------------------------------------------------------ */

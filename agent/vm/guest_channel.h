@@ -29,6 +29,25 @@ struct guest_hello {
     gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: not reported */
 };
 
+enum guest_step_op {
+    GUEST_STEP_BEGIN,
+    GUEST_STEP_END,
+    GUEST_STEP_WITHDRAW,
+    GUEST_STEP_LIST,
+    GUEST_STEP_DIFF,
+    GUEST_STEP_UNDO,
+};
+
+/* A request of a process in the guest about steps (wire.h). */
+struct guest_step_request {
+    gint64 request, exec_id;
+    enum guest_step_op op;
+    const char *scope;
+    const char *text; /* bytes */
+    gint64 number;
+    int exit_code; /* -1: unknown */
+};
+
 /* All pointers are borrowed for the call. A callback may free the channel. */
 struct guest_channel_callbacks {
     void (*hello)(const struct guest_hello *hello, void *opaque);
@@ -44,6 +63,8 @@ struct guest_channel_callbacks {
     void (*refused)(gint64 id, const char *message, void *opaque);
     /* A program listens at a port of the guest, or no longer. */
     void (*port)(const struct guest_port_news *news, void *opaque);
+    void (*step_request)(const struct guest_step_request *request,
+                         void *opaque);
     void (*closed)(void *opaque);
 };
 
@@ -91,6 +112,11 @@ void guest_channel_signal(struct guest_channel *channel, gint64 id, int number);
 /* Ask the guest to report the ports at which programs listen, if its shim can.
  */
 void guest_channel_watch_ports(struct guest_channel *channel);
+/* Answer a step_request. step_id: 0 if it does not apply. text, error: UTF-8,
+ * or NULL. */
+void guest_channel_answer_step(struct guest_channel *channel, gint64 request,
+                               gint64 step_id, const char *text,
+                               const char *error);
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only);

@@ -57,6 +57,8 @@ static void add_program(json_t *message, const struct command *command,
 
     if (command->is_login) {
         json_object_set_new(message, "login", json_true());
+        if (command->step == COMMAND_PROMPT_STEPS)
+            json_object_set_new(message, "prompt", json_true());
         return;
     }
     if (!command->argv) {
@@ -140,5 +142,7 @@ const char *guest_command_lacks(const struct guest_abilities *abilities,
     if ((!is_text(command) || !json_bytes_is_text(input, len)) &&
         !abilities->takes_bytes)
         return "to run a command or use a folder whose name is not UTF-8";
+    if (command->step == COMMAND_PROMPT_STEPS && !abilities->steps)
+        return "to record each line of a shell as a step";
     return abilities->executions > 1 ? NULL : beyond_old_shims(command);
 }

@@ -35,6 +35,8 @@ struct machine_callbacks {
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
     void (*input_taken)(gint64 id, size_t bytes, void *opaque);
     void (*refused)(gint64 id, const char *message, void *opaque);
+    void (*step_request)(const struct guest_step_request *request,
+                         void *opaque);
 };
 
 /* Timestamps: monotonic, in us, 0 if not reached; and the guest's report of its

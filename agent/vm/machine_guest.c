@@ -222,6 +222,14 @@ static void on_port(const struct guest_port_news *news, void *opaque)
     }
 }
 
+static void on_step_request(const struct guest_step_request *request,
+                            void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->step_request(request, machine->opaque);
+}
+
 /* QEMU is ending: on_vm_exited() follows with the reason. */
 static void on_guest_closed(void *opaque)
 {
@@ -236,5 +244,6 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .input_taken = on_input_taken,
     .refused = on_refused,
     .port = on_port,
+    .step_request = on_step_request,
     .closed = on_guest_closed,
 };

@@ -4,10 +4,34 @@
  */
 #include "agent/vm/session_config.h"
 
+#include <string.h>
+
 #include "agent/vm/guest_image.h"
 #include "common/errors.h"
 
 enum { MEMORY_DEFAULT_MB = 1024, BOOT_TIMEOUT_DEFAULT_S = 120 };
+
+static const char *const guest_undo_names[] = {
+    [GUEST_UNDO_OWN] = "own",
+    [GUEST_UNDO_ALL] = "all",
+    [GUEST_UNDO_NONE] = "none",
+};
+
+const char *guest_undo_name(enum guest_undo policy)
+{
+    return guest_undo_names[policy];
+}
+
+bool guest_undo_parse(const char *name, enum guest_undo *ret_policy)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(guest_undo_names); i++) {
+        if (strcmp(name, guest_undo_names[i]) != 0)
+            continue;
+        *ret_policy = (enum guest_undo)i;
+        return true;
+    }
+    return false;
+}
 
 struct session_config *session_config_new(void)
 {

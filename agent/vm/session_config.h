@@ -21,6 +21,13 @@
 
 enum { SESSION_MEMORY_MIN_MB = 128, SESSION_MEMORY_MAX_MB = 1 << 20 };
 
+/* What a process in the guest may list and undo (doc/undo-from-inside.md). */
+enum guest_undo {
+    GUEST_UNDO_OWN, /* steps that its execution has made */
+    GUEST_UNDO_ALL,
+    GUEST_UNDO_NONE,
+};
+
 struct session_config {
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];
     unsigned n_directories; /* at least 1 */
@@ -43,10 +50,14 @@ struct session_config {
     bool persistent;      /* the machine keeps its disk */
     bool wipe;            /* start with a new persistent disk */
 
+    enum guest_undo guest_undo;
     char *agent_command;           /* for prompts; NULL: none */
     struct undo_limits *limits;    /* NULL: the engine's defaults */
     struct safeguard_rules *rules; /* NULL: none */
 };
+
+const char *guest_undo_name(enum guest_undo policy);
+bool guest_undo_parse(const char *name, enum guest_undo *ret_policy);
 
 /* Create a configuration with the defaults and no folder. */
 struct session_config *session_config_new(void);

@@ -27,6 +27,7 @@ static const char *const fields[] = {
     "undo",
     "safeguard",
     "agent_command",
+    "guest_undo",
     "network_policy",
     "ports",
     "vm",
@@ -163,8 +164,13 @@ static gboolean parse_undo(struct session_config *config, json_t *payload,
 static gboolean parse_agent(struct session_config *config, json_t *payload,
                             GError **error)
 {
-    if (!parse_copy(payload, "agent_command", &config->agent_command, error))
+    const char *policy = guest_undo_name(config->guest_undo);
+
+    if (!parse_copy(payload, "agent_command", &config->agent_command, error) ||
+        !message_get_optional_string(payload, "guest_undo", &policy, error))
         return FALSE;
+    if (!guest_undo_parse(policy, &config->guest_undo))
+        return payload_invalid("guest_undo", "must be none, own or all", error);
     return !config->agent_command || *config->agent_command ||
            payload_invalid("agent_command", "must not be empty", error);
 }
@@ -302,15 +308,17 @@ static json_t *folders_to_json(const struct session_config *config)
 json_t *config_to_json(const struct session_config *config)
 {
     json_t *payload = json_pack(
-        "{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:s*}", "vm_mode",
-        config->persistent ? "persistent" : "ephemeral", "backend",
+        "{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:s, s:s*}",
+        "vm_mode", config->persistent ? "persistent" : "ephemeral", "backend",
         backend_kind_name(config->backend), "external_modification_policy",
         config->outside_policy == IC_OUTSIDE_WARN ? "warn" : "barrier",
         "allow_suid", config->allow_suid, "allow_devices",
         config->allow_devices, "host_ids", config->host_ids, "force_share",
         config->force_share, "vm", vm_to_json(config), "network_policy",
         network_policy_to_json(&config->network), "working_directories",
-        folders_to_json(config), "agent_command", config->agent_command);
+        folders_to_json(config), "guest_undo",
+        guest_undo_name(config->guest_undo), "agent_command",
+        config->agent_command);
 
     if (config->ports->len > 0)
         json_object_set_new(payload, "ports", port_list_to_json(config->ports));

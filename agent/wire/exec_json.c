@@ -125,9 +125,16 @@ static gboolean parse_step(json_t *payload, struct command *command,
         return FALSE;
     if (strcmp(step, "none") == 0)
         command->step = COMMAND_NO_STEP;
+    else if (strcmp(step, "prompt") == 0)
+        command->step = COMMAND_PROMPT_STEPS;
     else if (strcmp(step, "one") != 0)
-        return payload_invalid("step", "must be \"one\" or \"none\"", error);
-    return TRUE;
+        return payload_invalid(
+            "step", "must be \"one\", \"prompt\" or \"none\"", error);
+    return command->step != COMMAND_PROMPT_STEPS || command->is_login ||
+           payload_invalid("step",
+                           "\"prompt\" needs a login shell with a terminal; "
+                           "set \"login\"",
+                           error);
 }
 
 static gboolean parse_words(json_t *payload, struct command *command,
@@ -205,6 +212,13 @@ json_t *exec_exit_to_json(const struct exec_exit *exit)
     return payload;
 }
 
+static const char *step_name(enum command_step step)
+{
+    return step == COMMAND_NO_STEP        ? "none"
+           : step == COMMAND_PROMPT_STEPS ? "prompt"
+                                          : "one";
+}
+
 static const char *state_name(enum exec_state state)
 {
     return state == EXEC_WAITING   ? "waiting"
@@ -230,8 +244,8 @@ json_t *exec_info_to_json(const struct exec_info *info)
         "{s:I, s:s, s:b, s:b, s:s, s:I, s:s*}", "exec_id",
         (json_int_t)info->exec_id, "state", state_name(info->state), "attached",
         info->attached, "tty", info->has_terminal, "step",
-        info->step == COMMAND_NO_STEP ? "none" : "one", "output_bytes",
-        (json_int_t)info->output_bytes, "label", info->label);
+        step_name(info->step), "output_bytes", (json_int_t)info->output_bytes,
+        "label", info->label);
 
     json_object_set_new(payload, "command", json_bytes_path(info->command));
     if (info->step_id)

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""shell: each line typed at the prompt is a step. bash and vim of this host
+are on a terminal, over a fake QEMU whose guest is the real shim."""
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from pty_client import CTRL_C, CTRL_D, ESCAPE, Terminal  # noqa: E402
+from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
+                          eventually, main, test)
+
+PROMPT = "ready> "
+
+
+class Box:
+    """A running sandbox over the place's share."""
+
+    def __init__(self, place, *options):
+        self.place = place
+        place.mounting()
+        home = os.path.join(place.root, "home")
+        os.makedirs(home, exist_ok=True)
+        # The login shell reads the start-up files of this home alone.
+        with open(home + "/.bash_profile", "w") as file:
+            file.write("PS1='%s'\nPROMPT_COMMAND='last=$?'\n"
+                       "HISTCONTROL=ignoreboth\nHISTFILE=\n"
+                       "PATH=${STEPBACK_STEP_SOCKET%%/*}:$PATH\n" % PROMPT)
+        self.home = home
+        self.env = place.environment(STEPBACK_FAKE_QEMU="shim", HOME=home,
+                                     TERM="xterm")
+        self.text("up", "--accel=tcg", *options)
+
+    def run(self, *words):
+        return subprocess.run([PROGRAM, *words], env=self.env,
+                              cwd=self.place.share, capture_output=True,
+                              timeout=120)
+
+    def text(self, *words):
+        done = self.run(*words)
+        equal((words, done.returncode, done.stderr), (words, 0, b""))
+        return done.stdout.decode()
+
+    def terminal(self, *words):
+        return Terminal([PROGRAM, *words], env=self.env, cwd=self.place.share)
+
+    def history(self):
+        """(command, paths), the newest first."""
+        steps = json.loads(self.text("history", "--json"))["steps"]
+        return [(s.get("command"), sorted(c["path"] for c in s["changes"]))
+                for s in steps if not s.get("unchanged") and s["changes"]]
+
+    def read(self, name):
+        with open(os.path.join(self.place.share, name)) as file:
+            return file.read()
+
+
+@contextlib.contextmanager
+def sandbox(place, *options):
+    box = Box(place, *options)
+    try:
+        yield box
+    finally:
+        box.run("kill", "share")
+
+
+@contextlib.contextmanager
+def shell(box, *words):
+    with box.terminal("shell", "-e", "HOME=" + box.home, *words) as terminal:
+        before = terminal.settings()
+        terminal.expect(PROMPT)
+        yield terminal
+        equal(terminal.settings(), before)
+
+
+def enter(terminal, line):
+    terminal.send(line + "\n")
+    return terminal.expect(PROMPT)
+
+
+def leave(terminal):
+    enter(terminal, "true")
+    terminal.send(CTRL_D)
+    equal(terminal.wait(), 0)
+
+
+@test
+def lines_are_steps(place):
+    """three lines typed are three steps with their text; undo takes the middle
+    state back exactly; the exit code of a line is kept"""
+    with sandbox(place) as box, shell(box) as terminal:
+        enter(terminal, "echo one > f; mkdir d")
+        enter(terminal, "echo two >> f  # a 'comment'")
+        enter(terminal, " for i in 1 2; do echo $i > d/$i; done; rm f; false")
+        contains(enter(terminal, "echo code $?, $last"), "code 1, 1")
+        equal(box.history(), [
+            (" for i in 1 2; do echo $i > d/$i; done; rm f; false",
+             ["d/1", "d/2", "f"]),
+            ("echo two >> f  # a 'comment'", ["f"]),
+            ("echo one > f; mkdir d", ["d", "f"])])
+        box.text("undo", "-y")
+        equal((box.read("f"), os.listdir(place.share + "/d")),
+              ("one\ntwo\n", []))
+        contains(enter(terminal, "step undo"), "undid step")
+        equal((box.read("f"), sorted(os.listdir(place.share))),
+              ("one\n", ["d", "f"]))
+        box.text("redo")  # of what step undo did inside
+        equal(box.read("f"), "one\ntwo\n")
+        box.text("undo", "-y")
+        contains(enter(terminal, "echo three > g; step undo; echo 4 > h"),
+                 "undid step")
+        equal(sorted(os.listdir(place.share)), ["d", "f", "h"])
+        equal(box.history()[0][1], ["h"])
+        leave(terminal)
+
+
+@test
+def lines_of_zsh(place):
+    """zsh: each line is a step with its text, and the user's files are read"""
+    if not shutil.which("zsh"):
+        raise Skip("there is no zsh")
+    with sandbox(place) as box:
+        with open(box.home + "/.zshrc", "w") as file:
+            file.write("PS1='%s'\n" % PROMPT)
+        with box.terminal("exec", "-it", "--step=none", "-e",
+                          "HOME=" + box.home, "--", "sh", "-c",
+                          'ZDOTDIR="${STEPBACK_STEP_SOCKET%/*}/zsh" '
+                          'exec zsh -l') as terminal:
+            terminal.expect(PROMPT)
+            for line in ("echo one > f", " echo 2 > g; false", "echo $? > h"):
+                terminal.send(line + "\r")
+                terminal.expect("\r\n.*" + PROMPT)
+            equal(box.history(), [("echo $? > h", ["h"]),
+                                  (" echo 2 > g; false", ["g"]),
+                                  ("echo one > f", ["f"])])
+            equal(box.read("h"), "1\n")
+
+
+@test
+def an_editor_is_one_step(place):
+    """a vim session that saves twice is one step"""
+    with sandbox(place) as box, shell(box) as terminal:
+        terminal.send("vim -u NONE -n text\n")
+        assert eventually(lambda: terminal.read_for(0.2) and
+                          b"text" in terminal.output, 10)
+        terminal.send("ione" + ESCAPE)
+        terminal.read_for(0.5)
+        terminal.send(":w\n")
+        assert eventually(lambda: os.path.exists(place.share + "/text"), 10)
+        terminal.send("otwo" + ESCAPE)
+        terminal.read_for(0.5)
+        terminal.send(":wq\n")
+        terminal.expect(PROMPT)
+        equal(box.read("text"), "one\ntwo\n")
+        equal(box.history(), [("vim -u NONE -n text", ["text"])])
+        box.text("undo", "-y")
+        equal(os.listdir(place.share), [])
+        leave(terminal)
+
+
+@test
+def interrupts(place):
+    """Ctrl-C ends a line's step, and a wait for another command's step; then
+    the shell goes on"""
+    with sandbox(place) as box, shell(box) as terminal:
+        terminal.send("echo 1 > a; sleep 1000\n")
+        assert eventually(lambda: os.path.exists(place.share + "/a"), 10)
+        terminal.read_for(0.2)
+        terminal.send(CTRL_C)
+        terminal.expect(PROMPT)
+        equal(box.history(), [("echo 1 > a; sleep 1000", ["a"])])
+        with subprocess.Popen([PROGRAM, "exec", "-iq", "--", "sh", "-c",
+                               "echo 1 > held; read x"], env=box.env,
+                              cwd=place.share,
+                              stdin=subprocess.PIPE) as holder:
+            assert eventually(lambda: os.path.exists(place.share + "/held"), 10)
+            terminal.send("touch waits\n")
+            terminal.read_for(1)
+            equal(os.path.exists(place.share + "/waits"), False)
+            terminal.send(CTRL_C)
+            terminal.expect(PROMPT)
+            equal(os.path.exists(place.share + "/waits"), False)
+            holder.communicate(b"\n")
+        enter(terminal, "touch after")
+        equal(box.history()[0], ("touch after", ["after"]))
+        leave(terminal)
+
+
+@test
+def a_shell_that_dies(place):
+    """a shell that dies within a line closes its step; background jobs keep no
+    step open"""
+    with sandbox(place) as box:
+        with box.terminal("shell", "-e", "HOME=" + box.home) as terminal:
+            terminal.expect(PROMPT)
+            enter(terminal, "sleep 1000 &")
+            equal(box.run("undo", "-y").returncode, 1)  # and not "busy"
+            terminal.send("echo 1 > a; kill -9 $$\n")
+            equal(terminal.wait(), 137)
+        equal(box.history(), [("echo 1 > a; kill -9 $$", ["a"])])
+        box.text("undo", "-y")
+        equal(os.listdir(place.share), [])
+
+
+@test
+def an_agent_in_a_line(place):
+    """hooks of an agent that is started at the prompt make each of its calls a
+    step"""
+    with sandbox(place) as box, shell(box) as terminal:
+        with open(place.root + "/agent", "w") as file:
+            file.write("echo own > log\n"
+                       "step begin 'Bash: make a'; echo 1 > a; step end\n"
+                       "echo more >> log\n"
+                       "step run -- touch b\n"
+                       "step undo\n")
+        contains(enter(terminal, "sh %s/agent" % place.root),
+                 "undid step")
+        line = "sh %s/agent" % place.root
+        equal(box.history(), [(line, ["log"]), ("Bash: make a", ["a"]),
+                              (line, ["log"])])
+        equal(sorted(os.listdir(place.share)), ["a", "log"])
+        leave(terminal)
+
+
+@test
+def none_says_why(place):
+    """with --guest-undo=none lines are steps, and step undo says why it is
+    refused"""
+    with sandbox(place, "--guest-undo=none") as box, shell(box) as terminal:
+        enter(terminal, "touch a")
+        contains(enter(terminal, "step undo"), "--guest-undo=none")
+        equal(box.history(), [("touch a", ["a"])])
+        done = box.run("up", "--guest-undo=maybe")
+        equal(done.returncode, 2)
+        contains(done.stderr.decode(), "own, all or none")
+        leave(terminal)
+
+
+main()
