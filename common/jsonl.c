@@ -47,6 +47,7 @@ struct jsonl_channel {
 
     GQueue lines; /* of GBytes, each with its newline */
     size_t queued_bytes;
+    bool filled;        /* more than JSONL_LOW was queued; "drained" is due */
     size_t head_offset; /* bytes of the first line already written */
     uint64_t dropped;
 };
@@ -318,9 +319,11 @@ static gboolean on_writable(int fd, GIOCondition condition, gpointer data)
     if (!write_some(channel) ||
         (channel->finishing && g_queue_is_empty(&channel->lines)))
         channel_close(channel, true);
-    if (!channel->broken && !channel->dead && channel->callbacks->drained &&
-        channel->queued_bytes <= JSONL_LOW)
+    if (!channel->broken && !channel->dead && channel->filled &&
+        channel->queued_bytes <= JSONL_LOW) {
+        channel->filled = false;
         channel->callbacks->drained(channel, channel->opaque);
+    }
     if (!channel->dead)
         update_sources(channel);
     channel_unref(channel);
@@ -378,8 +381,8 @@ static void update_sources(struct jsonl_channel *channel)
     bool room = !channel->closed && channel->queued_bytes <= channel->max_queue;
     bool want_in = room && !channel->stalled && !channel->ended &&
                    !channel->held;
-    bool want_out = !channel->broken &&
-                    (!g_queue_is_empty(&channel->lines) || channel->finishing);
+    bool want_out = !channel->broken && (!g_queue_is_empty(&channel->lines) ||
+                                         channel->finishing || channel->filled);
     bool want_gone = channel->ended && !channel->closed;
 
     if (!room || !channel->stalled)
@@ -447,6 +450,9 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
     g_queue_push_tail(&channel->lines,
                       g_bytes_new_with_free_func(text, len + 1, free, text));
     channel->queued_bytes += len + 1;
+    /* A later send may drain the queue: on_writable() then still calls back. */
+    if (channel->queued_bytes > JSONL_LOW && channel->callbacks->drained)
+        channel->filled = true;
     if (!write_some(channel)) {
         /* on_writable() finds the broken fd again, outside the caller's stack:
          * a send never calls back. */
