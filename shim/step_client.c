@@ -18,8 +18,7 @@
 
 #include "shim/json_reader.h"
 #include "shim/json_writer.h"
-#include "shim/step_server.h"
-#include "shim/step_shell.h"
+#include "shim/step_local.h"
 #include "shim/utf8.h"
 #include "shim/wire.h"
 

@@ -8,11 +8,6 @@
 
 #include <stdbool.h>
 
-#define STEP_CLIENT_NAME "step"
-
-/* The environment variable with the path of the server's socket. */
-#define STEP_CLIENT_SOCKET "STEPBACK_STEP_SOCKET"
-
 /* Return whether the program was started as "step". */
 bool step_client_is_meant(int argc, char **argv);
 

@@ -21,17 +21,12 @@
 #include "shim/executions.h"
 #include "shim/json_reader.h"
 #include "shim/port.h"
+#include "shim/step_local.h"
 #include "shim/wire.h"
 
 #define STEP_SERVER_CLIENTS 48
 #define STEP_SERVER_SHARE   12
 #define STEP_SERVER_FDS     (1 + STEP_SERVER_CLIENTS)
-
-/* A request line; every byte of the text may be escaped as \u00XX. */
-#define STEP_SERVER_LINE (JSON_WRITER_WORST(WIRE_STEP_COMMAND) + 1024)
-
-/* An answer; its text has few bytes that are escaped. */
-#define STEP_SERVER_ANSWER (2 * WIRE_STEP_TEXT)
 
 struct step_client {
     int fd; /* -1: closed, but "request" still waits for its answer */

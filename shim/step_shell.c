@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/step_client.h"
-
 /* The first line sets __stepback_step. A line that the history leaves out would
  * have the text of the line before, so the history keeps all lines. */
 static const char bash_text[] =

@@ -13,10 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define STEP_SHELL_FOLDER "/run/stepback"
-
-/* The environment variable with the scope of "step begin" and "step end". */
-#define STEP_SHELL_SCOPE "STEPBACK_STEP_SCOPE"
+#include "shim/step_local.h"
 
 enum { STEP_SHELL_WORDS = 8 };
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "agent/session/guest_step_text.h"
-#include "agent/session/session_guest_steps.h"
 
 enum { RECORDS_MAX = 50 }; /* steps in list */
 
@@ -33,12 +32,12 @@ void guest_request_free(gpointer data)
     g_free(request);
 }
 
-GPtrArray *session_guest_steps_new_list(void)
+GPtrArray *guest_request_new_list(void)
 {
     return g_ptr_array_new_with_free_func(guest_request_free);
 }
 
-void session_guest_steps_free(struct guest_steps *steps)
+void guest_steps_free(struct guest_steps *steps)
 {
     if (!steps)
         return;
@@ -114,8 +113,7 @@ bool guest_request_refuse(struct session *session,
     return true;
 }
 
-void session_guest_steps_record(struct session *session,
-                                struct step_report *report)
+void guest_steps_record(struct session *session, struct step_report *report)
 {
     g_ptr_array_add(session->guest_records, step_report_ref(report));
     if (session->guest_records->len > RECORDS_MAX)

@@ -43,6 +43,13 @@ bool guest_steps_hold_turn(const struct execution *execution);
 
 void guest_request_free(gpointer data);
 
+/* Create session.guest_requests. */
+GPtrArray *guest_request_new_list(void);
+void guest_steps_free(struct guest_steps *steps); /* or NULL */
+
+/* Keep the report of a completed step for list and diff. */
+void guest_steps_record(struct session *session, struct step_report *report);
+
 /* Return the pending request with this serial number, or NULL. */
 struct guest_request *guest_request_find(const struct session *session,
                                          guint64 serial);

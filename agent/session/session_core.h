@@ -17,7 +17,25 @@ struct session_listener {
     void *opaque;
 };
 
+struct session;
+struct execution;
+struct guest_steps;
+
+/* Called by files below session_guest_steps.h, which implements them. */
+struct session_guest_hooks {
+    /* Start what can go on now: of the requests that wait for their turn, those
+     * older than the execution with this id. Return whether the turn is
+     * taken. */
+    bool (*next)(struct session *session, gint64 before);
+    /* Keep the report of a completed step for list and diff. */
+    void (*record)(struct session *session, struct step_report *report);
+    /* The execution ends: refuse its requests. */
+    void (*end)(struct execution *execution);
+    void (*free)(struct guest_steps *steps); /* or NULL */
+};
+
 struct session {
+    const struct session_guest_hooks *guest_hooks;
     enum session_state state;
     char *log_level;
     GArray *listeners; /* of struct session_listener */

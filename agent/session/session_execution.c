@@ -6,7 +6,6 @@
 
 #include "agent/session/session_folder.h"
 #include "agent/session/session_guard.h"
-#include "agent/session/session_guest_steps.h"
 #include "common/errors.h"
 #include "common/log.h"
 
@@ -42,7 +41,7 @@ void execution_free(struct execution *execution)
     exec_free(execution->exec);
     exec_ring_free(execution->ring);
     g_array_unref(execution->waiters);
-    session_guest_steps_free(execution->guest_steps);
+    execution->session->guest_hooks->free(execution->guest_steps);
     g_free(execution->command);
     g_free(execution->label);
     g_clear_pointer(&execution->report, step_report_unref);
@@ -182,7 +181,7 @@ static void keep_end(struct execution *execution, struct step_report *report,
         execution->session->exec = NULL;
         log_set_step(0);
     }
-    session_guest_steps_end(execution);
+    execution->session->guest_hooks->end(execution);
     g_ptr_array_remove(execution->session->execs, execution->exec);
     g_clear_pointer(&execution->exec, exec_free);
 }
@@ -265,10 +264,10 @@ static void next_turn(struct session *session)
 
         if (!exec_is_waiting(exec))
             continue;
-        if (!session_guest_steps_next(session, exec_id(exec)))
+        if (!session->guest_hooks->next(session, exec_id(exec)))
             start_step(execution_find(session, exec_id(exec)));
     }
-    session_guest_steps_next(session, G_MAXINT64);
+    session->guest_hooks->next(session, G_MAXINT64);
 }
 
 gboolean execution_complete(const struct session *session,

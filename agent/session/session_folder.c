@@ -12,7 +12,6 @@
 #include "agent/session/session.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_guard.h"
-#include "agent/session/session_guest_steps.h"
 #include "common/errors.h"
 
 struct control_link *session_folder_link(struct session *session,
@@ -70,7 +69,7 @@ void session_tell_step(struct session *session, struct step_report *report,
     };
 
     session_send(session, &event);
-    session_guest_steps_record(session, report);
+    session->guest_hooks->record(session, report);
     for (unsigned i = 0; session->state == SESSION_RUNNING &&
                          i < session->config->n_directories;
          i++)

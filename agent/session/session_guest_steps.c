@@ -27,6 +27,7 @@ struct undo {
 };
 
 static void open_step(struct execution *execution);
+static bool guest_steps_next(struct session *session, gint64 before);
 static void begin_undo(struct session *session, struct guest_request *request);
 
 static void release_turn(struct execution *execution)
@@ -67,7 +68,7 @@ static void on_opened(struct step_report *report, const GError *error,
     if (steps->active)
         guest_request_answer(session, steps->active, execution->step_id,
                              steps->active->answer, steps->active->error);
-    session_guest_steps_next(session, G_MAXINT64);
+    guest_steps_next(session, G_MAXINT64);
 }
 
 /* Open a step for the innermost scope. */
@@ -358,7 +359,7 @@ static bool is_active(const struct session *session,
            execution->guest_steps->active == request;
 }
 
-bool session_guest_steps_next(struct session *session, gint64 before)
+static bool guest_steps_next(struct session *session, gint64 before)
 {
     guint i = 0;
 
@@ -431,10 +432,10 @@ void session_on_step_request(const struct guest_step_request *from,
                                                  : from->number;
     request->exit_code = from->exit_code;
     g_ptr_array_add(session->guest_requests, request);
-    session_guest_steps_next(session, G_MAXINT64);
+    guest_steps_next(session, G_MAXINT64);
 }
 
-void session_guest_steps_end(struct execution *execution)
+static void guest_steps_end(struct execution *execution)
 {
     struct session *session = execution->session;
     guint i = 0;
@@ -449,3 +450,10 @@ void session_guest_steps_end(struct execution *execution)
             i++;
     }
 }
+
+const struct session_guest_hooks session_guest_steps_hooks = {
+    .next = guest_steps_next,
+    .record = guest_steps_record,
+    .end = guest_steps_end,
+    .free = guest_steps_free,
+};

@@ -17,26 +17,11 @@
 
 #include "agent/session/session_execution.h"
 
-struct guest_steps;
-
 /* The machine's callback; opaque is the session. */
 void session_on_step_request(const struct guest_step_request *request,
                              void *opaque);
 
-/* Start what can go on now: of the requests that wait for their turn, those
- * older than the execution with this id. Return whether the turn
- * is taken. */
-bool session_guest_steps_next(struct session *session, gint64 before);
-
-/* Keep the report of a completed step for list and diff. */
-void session_guest_steps_record(struct session *session,
-                                struct step_report *report);
-
-/* The execution ends: refuse its requests. */
-void session_guest_steps_end(struct execution *execution);
-
-/* Create session.guest_requests. */
-GPtrArray *session_guest_steps_new_list(void);
-void session_guest_steps_free(struct guest_steps *steps); /* or NULL */
+/* For session.guest_hooks. */
+extern const struct session_guest_hooks session_guest_steps_hooks;
 
 #endif

@@ -17,6 +17,7 @@
 #include "agent/session/exec.h"
 #include "agent/session/session_command.h"
 #include "agent/session/session_core.h"
+#include "agent/session/guest_request.h"
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_execution.h"
 #include "agent/session/session_guard.h"
@@ -187,7 +188,8 @@ struct session *session_new(const char *log_level,
     session->undone = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                             NULL);
     session->questions = session_guard_new_list();
-    session->guest_requests = session_guest_steps_new_list();
+    session->guest_requests = guest_request_new_list();
+    session->guest_hooks = &session_guest_steps_hooks;
     session->guest_records = step_report_list_new();
     session->execs = g_ptr_array_new();
     session->executions = g_ptr_array_new_with_free_func(
