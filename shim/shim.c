@@ -61,12 +61,7 @@ static struct shares shares;
 static struct listeners listeners;
 static struct bulk bulk;
 static struct json_reader reader;
-static struct step_server steps = {
-    .listener = -1,
-    .port = &port,
-    .executions = &executions,
-    .reader = &reader,
-};
+static struct step_server steps;
 static struct dispatch dispatch;
 
 static bool connected;   /* a host is connected to the port */
@@ -366,6 +361,10 @@ static void link_parts(void)
     executions.context.home = &home;
     executions.context.port = &port;
     executions.context.leftovers = &leftovers;
+    steps.listener = -1;
+    steps.port = &port;
+    steps.executions = &executions;
+    steps.reader = &reader;
     dispatch.reader = &reader;
     dispatch.steps = &steps;
     dispatch.port = &port;
