@@ -121,6 +121,8 @@ class Agent:
 
 
 def snapshot(path):
+    # Until then, stored zeros can still be an unwritten extent (ext4).
+    subprocess.run(["sync", "-f", path], check=True)
     return subprocess.run([SNAPSHOT, path], check=True,
                           stdout=subprocess.PIPE).stdout.decode().splitlines()
 

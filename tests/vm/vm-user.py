@@ -51,6 +51,7 @@ def fill(place):
 
 
 def snapshot(place):
+    subprocess.run(["sync", "-f", place.share], check=True)
     return subprocess.run([SNAPSHOT, place.share], check=True,
                           stdout=subprocess.PIPE).stdout
 

@@ -216,6 +216,7 @@ class Machine:
 
 
 def snapshot(path):
+    run("sync", "-f", path)
     return run(SNAPSHOT, path).splitlines()
 
 
