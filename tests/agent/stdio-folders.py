@@ -7,6 +7,7 @@ Ids such as SL-02 are the test plan's.
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -333,6 +334,19 @@ def others_are_told_of(place):
     equal(agent.close(), 0)
 
 
+def quiet(agent):
+    """Wait until the agent has no more events, by its counters in the log."""
+    def events():
+        agent.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.3)
+        told = [line for line in map(json.loads, agent.log())
+                if line["message"] == "counters"]
+        return told[-1]["events"] if told else -1
+    before = -1
+    while (now := events()) != before or now < 0:
+        before = now
+
+
 @test
 def a_frontend_that_does_not_read(place):
     """SA-09: others' undo and redo take no memory without bound for it"""
@@ -351,6 +365,7 @@ def a_frontend_that_does_not_read(place):
     for i in range(9):
         equal(call(place, "undo", "-C", place.share)[::2], (0, ""))
         equal(call(place, "redo", "-C", place.share)[0], 0)
+    quiet(agent)
     agent.read()
     steps = agent.ask("undo.history")["payload"]["steps"]
     moved = [m["payload"] for m in agent.seen

@@ -526,7 +526,7 @@ def image_builder(place):
         file.write("#!/bin/sh\ncat /proc/$$/environ\n")
     status, out, err = call(place, "image", "build", http_proxy="http://p",
                             HOME=place.root, XDG_DATA_HOME=place.root,
-                            STEPBACK_DATADIR=place.root + "/data")
+                            TMPDIR=None, STEPBACK_DATADIR=place.root + "/data")
     names = sorted(line.partition(b"=")[0] for line in out.split(b"\0")
                    if line)
     equal([name for name in names if not name.startswith(b"STEPBACK_")],
