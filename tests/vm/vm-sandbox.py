@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A sandbox with a real guest, as a user lives in it: commands, a shell whose
+lines are steps, undo from inside, a server at a published port, copies. One
+boot for each file server.
+"""
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from pty_client import Terminal  # noqa: E402
+from stdio_client import (PROGRAM, SNAPSHOT, Skip, contains,  # noqa: E402
+                          equal, eventually, main, test)
+
+CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+PROMPT = ":/mnt/working# "
+
+
+class Box:
+    def __init__(self, place, backend):
+        if not (shutil.which("qemu-system-x86_64") and os.path.exists(
+                CACHE + "/stepback/guest/debian/image.json")):
+            raise Skip("there is no QEMU or no image 'debian'")
+        self.place = place
+        self.env = place.environment(STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE,
+                                     TERM="xterm")
+        self.text("up", "--image=debian", "--accel=tcg", "--backend", backend,
+                  "-p", "0:8000")
+
+    def run(self, *words, **more):
+        return subprocess.run([PROGRAM, *words], env=self.env,
+                              cwd=self.place.share, capture_output=True,
+                              timeout=180, **more)
+
+    def text(self, *words, **more):
+        done = self.run(*words, **more)
+        equal((words, done.returncode, done.stderr), (words, 0, done.stderr))
+        return done.stdout.decode()
+
+    def snapshot(self):
+        subprocess.run(["sync", "-f", self.place.share], check=True)
+        return [subprocess.run([SNAPSHOT, self.place.share], check=True,
+                               stdout=subprocess.PIPE).stdout]
+
+
+@contextlib.contextmanager
+def sandbox(place, backend):
+    box = Box(place, backend)
+    try:
+        yield box
+        box.text("stop")
+    finally:
+        box.run("kill", "share")
+    equal(place.processes(), [])
+
+
+def commands(box):
+    done = box.run("exec", "-i", "--", "sh", "-c", "wc -c; cat >f; exit 3",
+                   input=b"x" * 300000)
+    equal((done.returncode, done.stdout), (3, b"300000\n"))
+    contains(done.stderr.decode(), "1 path changed")
+    equal(box.text("exec", "-q", "-u", "nobody", "--", "id", "-un"), "nobody\n")
+
+
+def lines_are_steps(box):
+    """Three lines are three steps; undo, also from inside, is exact."""
+    box.text("exec", "-q", "--", "sh", "-c", "rm f; seq 99 >kept; ln kept hard")
+    before = box.snapshot()
+    with Terminal([PROGRAM, "shell"], env=box.env, cwd=box.place.share,
+                  columns=120) as terminal:
+        settings = terminal.settings()
+        terminal.expect(PROMPT)
+        terminal.send("echo changed >hard; mkdir -p d/e\r")
+        terminal.expect(PROMPT)
+        middle = box.snapshot()
+        terminal.send("rm -rf kept hard d\r")
+        terminal.expect(PROMPT)
+        terminal.send("step undo\r")
+        terminal.expect("undid step [0-9]+: rm -rf kept hard d")
+        terminal.expect(PROMPT)
+        equal(box.snapshot(), middle)
+        terminal.send("exit 4\r")
+        equal(terminal.wait(), 4)
+        equal(terminal.settings(), settings)
+    steps = json.loads(box.text("history", "--json"))["steps"]
+    equal(steps[0]["command"], "echo changed >hard; mkdir -p d/e")
+    box.text("undo", "-y")
+    equal(box.snapshot(), before)
+
+
+def server(box):
+    """A server in the background answers at the published port."""
+    id = box.text("exec", "-d", "--step=none", "-w", "/mnt/working", "--",
+                  "python3", "-m", "http.server", "8000").strip()
+    port, = json.loads(box.text("port", "share", "--json"))["published"]
+    url = "http://127.0.0.1:%d/kept" % port["host_port"]
+
+    def fetched():
+        try:
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                return answer.read()
+        except OSError:
+            return None
+
+    assert eventually(lambda: fetched() == "".join(
+        "%d\n" % i for i in range(1, 100)).encode(), 60)
+    box.text("job", "kill", id)
+    equal(box.run("job", "wait", id).returncode, 143)
+
+
+def copies(box):
+    source = box.place.root + "/tree"
+    os.makedirs(source + "/sub")
+    with open(source + "/sub/a\nb", "w") as file:
+        file.write("odd")
+    os.symlink("nowhere", source + "/link")
+    box.text("cp", source, "share:/root/")
+    equal(box.text("exec", "-q", "--", "readlink", "/root/tree/link"),
+          "nowhere\n")
+    box.text("cp", "share:/root/tree/.", box.place.root + "/back")
+    equal(*(subprocess.run([SNAPSHOT, path], check=True,
+                           stdout=subprocess.PIPE).stdout.splitlines()[1:]
+            for path in (source, box.place.root + "/back")))
+
+
+def lived_in(place, backend):
+    with sandbox(place, backend) as box:
+        commands(box)
+        lines_are_steps(box)
+        server(box)
+        copies(box)
+
+
+@test
+def over_virtiofs(place):
+    """a sandbox over virtio-fs can be lived in"""
+    lived_in(place, "virtiofs")
+
+
+@test
+def over_9p(place):
+    """a sandbox over 9P can be lived in"""
+    lived_in(place, "9p")
+
+
+main()
