@@ -260,7 +260,7 @@ def slow_reader(place):
             total += len(data)
     with open(place.root + "/copy", "rb") as file:
         equal(hashlib.sha256(file.read()).hexdigest(), digest.hexdigest())
-    assert max(before, agent.memory()) < 64 << 20, (before, agent.memory())
+    assert max(before, agent.memory()) < 64 << 10, (before, agent.memory())
     equal(agent.close(), 0)
 
 
