@@ -56,7 +56,8 @@ struct answer {
     const char *text, *error; /* error: NULL if it was carried out */
 };
 
-static int fail(int code, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int fail(int code,
+                                                      const char *format, ...)
 {
     va_list args;
 
