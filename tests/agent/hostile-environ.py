@@ -183,6 +183,7 @@ def sandbox_commands(place):
         (("up", "--accel", "tcg"), "share"), (("ps",), "running"),
         (("inspect",), "api.sock"), (("stats",), "MiB"),
         (("run", "--", "exit 0"), ""), (("logs",), "the guest is up"),
+        (("jobs",), "COMMAND"), (("port",), "HOST"),
         (("stop",), "share"), (("kill", "share"), "not running"),
         (("up",), "share"), (("stop",), "share"), (("rm", "share"), "share"),
         (("prune", "--force"), ""))]
