@@ -120,12 +120,12 @@ static void append_command(GString *text, json_t *step)
     size_t len;
     g_autofree char *command = json_bytes_get(step, "command", &len);
     g_autofree char *valid = command ? g_utf8_make_valid(command, -1) : NULL;
-    size_t line = valid ? strcspn(valid, "\r\n") : 0;
-    const char *end = valid ? valid : "";
+    const char *start = valid ? valid : "", *end = start;
+    const char *line_end = start + strcspn(start, "\r\n");
 
-    for (size_t i = 0; i < COMMAND_SHOWN && end < valid + line; i++)
+    for (size_t i = 0; i < COMMAND_SHOWN && end < line_end; i++)
         end = g_utf8_next_char(end);
-    for (const char *at = valid; valid && at < end; at++)
+    for (const char *at = start; at < end; at++)
         g_string_append_c(text,
                           (unsigned char)*at < 32 || *at == 127 ? ' ' : *at);
     if (*end)
