@@ -22,7 +22,7 @@ struct cli_progress {
     guint timer, turns;
 };
 
-/* Whether stderr's current line is ours. */
+/* The current line of stderr is the progress line. */
 static bool shown;
 
 void cli_progress_rewrite(const char *text)

@@ -16,7 +16,7 @@ enum {
     MORE_COLUMNS = sizeof(" and 1000000 more") - 1,
 };
 
-/* What became of the paths, by the kind of the step's change, in the order of
+/* The verbs for the paths, by the kind of the step's change, in the order of
  * the output. */
 struct group {
     const char *verb;

@@ -400,7 +400,7 @@ static void client_free(struct exec_client *client)
     g_free(client);
 }
 
-/* What is to say once the terminal is restored. */
+/* Print the messages that waited until the terminal was restored. */
 static void report_end(const struct exec_client *client,
                        const struct sandbox_record *record)
 {

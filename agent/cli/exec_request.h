@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* What the options set; clear with exec_request_clear(). */
+/* The values of the options; clear with exec_request_clear(). */
 struct exec_request {
     char **env;       /* NAME=VALUE or NAME */
     char **env_files; /* paths */

@@ -20,7 +20,7 @@ guint64 sandbox_process_start(pid_t pid);
  * that process has ended. */
 int sandbox_process_open(json_t *run);
 
-/* What the supervisor, QEMU, the file servers and the rest have used. */
+/* Resources that all processes of a sandbox have used. */
 struct sandbox_usage {
     unsigned processes;
     double cpu_seconds;

@@ -33,7 +33,7 @@ enum {
 
 enum exec_state { EXEC_WAITING, EXEC_RUNNING, EXEC_ENDED };
 
-/* What is known of an execution; all borrowed. */
+/* A description of an execution; all borrowed. */
 struct exec_info {
     gint64 exec_id;
     gint64 step_id; /* 0: none, or not yet */

@@ -16,7 +16,7 @@
 #include "common/json_bytes.h"
 
 struct patch_job {
-    struct session *session; /* NULL: abandoned, and nobody waits */
+    struct session *session; /* NULL: abandoned; no caller waits */
     struct reply reply;
     bool started;
 

@@ -40,7 +40,7 @@ struct api_client {
     GHashTable *held;
     struct event_filter *filter;
     bool is_bounded;    /* closed when an event has no room in its queue */
-    guint close_source; /* it is to be closed; or 0 */
+    guint close_source; /* closes it later, or 0 */
 };
 
 struct request {

@@ -2,7 +2,7 @@
  *
  * bulk_transfer - see bulk_transfer.h.
  *
- * States: the request is to be sent -> it waits for BULK_OPENED -> bytes move
+ * States: the request waits to be sent, then for BULK_OPENED -> bytes move
  * -> the guest's last frame has arrived (last_error or succeeded), and its
  * output is still written to the fd -> ended and freed.
  */

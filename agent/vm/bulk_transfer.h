@@ -46,7 +46,7 @@ void bulk_transfer_cancel(struct bulk_transfer *transfer, const char *text);
 
 /* ---- for bulk_port.c ----------------------------------------------------- */
 
-/* What a transfer asks of its port. */
+/* Callbacks of a transfer to its port. */
 struct bulk_owner {
     /* bulk_transfer_next() may have a frame now. */
     void (*wake)(void *opaque);

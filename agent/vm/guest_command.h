@@ -11,7 +11,7 @@
 
 #include "agent/base/command.h"
 
-/* What a shim supports, from its hello. */
+/* The abilities of a shim, from its hello. */
 struct guest_abilities {
     gint64 takes_input, takes_bytes, reports_ports; /* 0 or 1 */
     gint64 steps;                                   /* 0 or 1: step_request */

@@ -21,7 +21,8 @@
 
 enum { SESSION_MEMORY_MIN_MB = 128, SESSION_MEMORY_MAX_MB = 1 << 20 };
 
-/* What a process in the guest may list and undo (doc/undo-from-inside.md). */
+/* The steps that a process in the guest may list and undo
+ * (doc/undo-from-inside.md). */
 enum guest_undo {
     GUEST_UNDO_OWN, /* steps that its execution has made */
     GUEST_UNDO_ALL,
