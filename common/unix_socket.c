@@ -78,6 +78,21 @@ static int fail(GError **error, const char *path)
     return -1;
 }
 
+int unix_socket_connect(const char *path, int flags)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    fd_auto int fd = -1;
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return -ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+    if (fd < 0 ||
+        connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        return -errno;
+    return fd_steal(&fd);
+}
+
 int unix_socket_listen(const char *path, GError **error)
 {
     fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -13,6 +13,11 @@
  * an error. Return the new fd, or -1 and error (ERROR_BUSY, ERROR_IO_ERROR). */
 int unix_socket_listen(const char *path, GError **error);
 
+/* Connect to a stream socket (close-on-exec); flags: 0 or SOCK_NONBLOCK, which
+ * returns -EAGAIN while the listener's queue is full (connect(2)). Return the
+ * new fd or -errno. */
+int unix_socket_connect(const char *path, int flags);
+
 /* Also let the members of a group (a name) connect. FALSE and error
  * (ERROR_INVALID_FIELD, ERROR_IO_ERROR) on failure. */
 gboolean unix_socket_share(const char *path, const char *group, GError **error);

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_copy.h"
@@ -15,6 +13,7 @@
 #include "agent/client/api_link.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/unix_socket.h"
 
 enum { ASK_MS = 60 * 1000 };
 
@@ -54,22 +53,17 @@ static const struct control_link_callbacks callbacks = {
     .closed = on_closed,
 };
 
-/* Connect to the socket of a transfer. Return -1 and error. */
+/* Connect to the socket of a transfer. Return a negative
+ * number and error. */
 static int connect_to(const char *path, GError **error)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = path ? unix_socket_connect(path, 0) : -EINVAL;
 
-    if (path && strlen(path) < sizeof(address.sun_path) && fd >= 0) {
-        strcpy(address.sun_path, path);
-        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
-            0)
-            return fd_steal(&fd);
-    }
-    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "%s: cannot connect for the copy: %s", path ? path : "",
-                g_strerror(errno));
-    return -1;
+    if (fd < 0)
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "%s: cannot connect for the copy: %s", path ? path : "",
+                    g_strerror(-fd));
+    return fd;
 }
 
 /* Wait for the event. If this side failed only because the stream did, the

@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/unix_socket.h"
 
 struct flow {
     int from, to;
@@ -29,22 +29,6 @@ static gboolean fail(GError **error, const char *what, int number)
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR, "%s: %s", what,
                 g_strerror(number));
     return FALSE;
-}
-
-static int connect_to(const char *path, GError **error)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    errno = ENAMETOOLONG;
-    if (fd >= 0 && strlen(path) < sizeof(address.sun_path)) {
-        strcpy(address.sun_path, path);
-        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
-            0)
-            return fd_steal(&fd);
-    }
-    fail(error, path, errno);
-    return -1;
 }
 
 static bool is_transient(int number)
@@ -109,13 +93,13 @@ static int copy(struct flow *up, struct flow *down)
 
 gboolean cli_relay(const char *path, int in, int out, GError **error)
 {
-    fd_auto int fd = connect_to(path, error);
+    fd_auto int fd = unix_socket_connect(path, 0);
     g_autofree struct flow *up = g_new0(struct flow, 1);
     g_autofree struct flow *down = g_new0(struct flow, 1);
     int err;
 
     if (fd < 0)
-        return FALSE;
+        return fail(error, path, -fd);
     up->from = in;
     up->to = down->from = fd;
     down->to = out;

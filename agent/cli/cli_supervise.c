@@ -60,7 +60,7 @@ struct supervisor {
     struct runtime_dir *runtime;
     struct api_socket *api;
     struct mcp_session *mcp;
-    struct mcp_socket *mcp_socket;
+    struct listener *mcp_socket;
     char *api_path, *mcp_path;
 
     bool was_running; /* the start has succeeded */
@@ -359,7 +359,7 @@ static void run(struct supervisor *self, struct session_config *config)
         self->reason = "start_failed";
         self->message = g_strdup(error->message);
     }
-    g_clear_pointer(&self->mcp_socket, mcp_socket_free);
+    g_clear_pointer(&self->mcp_socket, listener_free);
     mcp_session_close(self->mcp);
     session_end(self->session);
     mcp_session_free(self->mcp);

@@ -8,10 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "common/errors.h"
-#include "common/fd.h"
+#include "common/unix_socket.h"
 
 #define PEER "the sandbox's supervisor"
 
@@ -20,23 +19,13 @@ enum { CONNECT_ATTEMPTS = 100, CONNECT_PAUSE_MS = 20 };
 /* Return a connected socket or -errno. */
 static int connect_to(const char *path)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    fd_auto int fd = -1;
+    int fd = unix_socket_connect(path, SOCK_NONBLOCK);
 
-    if (strlen(path) >= sizeof(address.sun_path))
-        return -ENAMETOOLONG;
-    strcpy(address.sun_path, path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    for (int i = 0;
-         connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0;
-         i++) {
-        if (errno != EAGAIN || i == CONNECT_ATTEMPTS)
-            return -errno;
+    for (int i = 0; fd == -EAGAIN && i < CONNECT_ATTEMPTS; i++) {
         g_usleep(CONNECT_PAUSE_MS * 1000);
+        fd = unix_socket_connect(path, SOCK_NONBLOCK);
     }
-    return fd_steal(&fd);
+    return fd;
 }
 
 struct control_link *

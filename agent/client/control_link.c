@@ -7,14 +7,13 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "common/fd.h"
 #include "common/jsonl.h"
 #include "common/log.h"
 #include "common/message.h"
+#include "common/unix_socket.h"
 
 /* A report names at most 1,000 changes, each with two paths of at most 4 KiB,
  * in base64 in the worst case; a history has many reports. */
@@ -134,20 +133,6 @@ static const struct jsonl_callbacks channel_callbacks = {
     .closed = on_closed,
 };
 
-static int connect_to(const char *path)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    fd_auto int fd = -1;
-
-    if (strlen(path) >= sizeof(address.sun_path))
-        return -ENAMETOOLONG;
-    strcpy(address.sun_path, path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return -errno;
-    return fd_steal(&fd);
-}
-
 struct control_link *
 control_link_new(int fd, const struct control_link_callbacks *callbacks,
                  void *opaque)
@@ -168,7 +153,7 @@ control_link_connect(const char *path,
                      const struct control_link_callbacks *callbacks,
                      void *opaque, GError **error)
 {
-    int fd = connect_to(path);
+    int fd = unix_socket_connect(path, SOCK_NONBLOCK);
 
     if (fd < 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,

@@ -4,22 +4,19 @@
  */
 #include "agent/stdio/api_socket.h"
 
-#include <errno.h>
-#include <glib-unix.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/base/listener.h"
 #include "agent/stdio/api_client.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/message.h"
-#include "common/unix_socket.h"
 
 enum {
-    RETRY_MS = 1000,
     FLUSH_ALL_MS = 1000, /* at the end, for all clients together */
 };
 
@@ -27,9 +24,7 @@ struct api_socket {
     struct session *session;
     const struct api_socket_callbacks *callbacks;
     void *opaque;
-    char *path;
-    int fd;
-    guint source;
+    struct listener *listener;
     GPtrArray *clients; /* of struct api_client */
 };
 
@@ -79,8 +74,10 @@ static void refuse(int fd, enum error_code code, const char *why)
     fd_close(&fd);
 }
 
-static void serve(struct api_socket *socket, int fd)
+/* Implements listener_accept. */
+static void serve(int fd, void *opaque)
 {
+    struct api_socket *socket = opaque;
     struct api_client *client;
 
     if (!is_own_user(fd)) {
@@ -100,55 +97,23 @@ static void serve(struct api_socket *socket, int fd)
         message_event("event.ready", socket->callbacks->greet(socket->opaque)));
 }
 
-/* ---- listening ----------------------------------------------------------- */
-
-static gboolean on_client(int fd, GIOCondition condition, gpointer data);
-
-static void listen_on(struct api_socket *socket)
-{
-    socket->source = g_unix_fd_add(socket->fd, G_IO_IN, on_client, socket);
-}
-
-static gboolean resume_accepting(gpointer data)
-{
-    listen_on(data);
-    return G_SOURCE_REMOVE;
-}
-
-static gboolean on_client(int fd, GIOCondition condition, gpointer data)
-{
-    struct api_socket *socket = data;
-    int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-
-    if (client >= 0)
-        serve(socket, client);
-    if (client >= 0 || errno == EAGAIN || errno == EINTR ||
-        errno == ECONNABORTED)
-        return G_SOURCE_CONTINUE;
-    /* No fds are left: an immediate retry would loop. */
-    log_warn(LOG_STDIO_API, "cannot accept a client: %s", g_strerror(errno));
-    socket->source = g_timeout_add(RETRY_MS, resume_accepting, socket);
-    return G_SOURCE_REMOVE;
-}
+/* ---- life ---------------------------------------------------------------- */
 
 struct api_socket *api_socket_new(const char *path, struct session *session,
                                   const struct api_socket_callbacks *callbacks,
                                   void *opaque, GError **error)
 {
-    int fd = unix_socket_listen(path, error);
-    struct api_socket *socket;
+    struct api_socket *socket = g_new0(struct api_socket, 1);
 
-    if (fd < 0)
+    socket->listener = listener_new(path, LOG_STDIO_API, serve, socket, error);
+    if (!socket->listener) {
+        g_free(socket);
         return NULL;
-    g_unix_set_fd_nonblocking(fd, TRUE, NULL);
-    socket = g_new0(struct api_socket, 1);
+    }
     socket->session = session;
     socket->callbacks = callbacks;
     socket->opaque = opaque;
-    socket->path = g_strdup(path);
-    socket->fd = fd;
     socket->clients = g_ptr_array_new();
-    listen_on(socket);
     return socket;
 }
 
@@ -158,9 +123,7 @@ void api_socket_free(struct api_socket *socket)
 
     if (!socket)
         return;
-    g_source_remove(socket->source);
-    fd_close(&socket->fd);
-    unix_socket_remove(socket->path);
+    listener_free(socket->listener);
     for (guint i = 0; i < socket->clients->len; i++) {
         gint64 left = (end - g_get_monotonic_time()) / 1000;
 
@@ -168,7 +131,6 @@ void api_socket_free(struct api_socket *socket)
         api_client_free(socket->clients->pdata[i]);
     }
     g_ptr_array_unref(socket->clients);
-    g_free(socket->path);
     g_free(socket);
 }
 

@@ -31,7 +31,7 @@ struct stdio_api {
 
     struct mcp_session *mcp;
     struct runtime_dir *mcp_dir; /* or NULL */
-    struct mcp_socket *mcp_socket;
+    struct listener *mcp_socket;
 };
 
 static void on_closed(struct api_client *client, void *opaque)
@@ -74,7 +74,7 @@ static char *listen_for_mcp(struct stdio_api *api, const char *given)
 
 static void leave_mcp(struct stdio_api *api)
 {
-    g_clear_pointer(&api->mcp_socket, mcp_socket_free);
+    g_clear_pointer(&api->mcp_socket, listener_free);
     g_clear_pointer(&api->mcp_dir, runtime_dir_free);
     mcp_session_close(api->mcp);
 }
