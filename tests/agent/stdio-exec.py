@@ -168,10 +168,10 @@ def terminal(place):
     id = agent.launch("sh", "-c", "stty size; read x; stty size; sleep 1000",
                       tty={"rows": 30, "columns": 99}, step="none",
                       env={"TERM": "xterm"})
-    agent.collect(id, b"30 99")
+    agent.collect(id, b"30 99\r\n")
     agent.ask("exec.resize", exec_id=id, rows=20, columns=70)
     agent.ask("exec.input", exec_id=id, data="\n")
-    agent.collect(id, b"20 70")
+    agent.collect(id, b"20 70\r\n")
     agent.ask("exec.input", exec_id=id, data="\x03")
     out, _, end = agent.collect(id)
     equal((out, end["exit_code"], end["signal"]), (b"^C", 130, 2))
