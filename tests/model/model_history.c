@@ -102,32 +102,61 @@ static bool is_new(struct model *m, int64_t id)
     return m->step ? id == m->step : m->ambient && id < 0;
 }
 
+/* Return how many of the shown steps are new. Only an ambient step that has a
+ * limit can have become several. */
+static size_t count_new(struct model *m, json_t *shown)
+{
+    bool one = m->step || m->limits.step < 0;
+    size_t most = one ? MIN(json_array_size(shown), 1) : json_array_size(shown);
+    size_t count = 0;
+
+    while (count < most && is_new(m, id_at(shown, count)))
+        count++;
+    return count;
+}
+
 bool model_history_has_new(struct model *m)
 {
     json_t *steps = history(m);
-    bool found = json_array_size(steps) > 0 && is_new(m, id_at(steps, 0));
+    bool found = count_new(m, steps) > 0;
 
     json_decref(steps);
     return found;
 }
 
-static void add_new(struct model *m, json_t *shown)
+static struct model_step *add(struct model *m, json_t *shown, GPtrArray *before,
+                              GPtrArray *after)
 {
     struct model_step *step = g_new0(struct model_step, 1);
-    g_autoptr(GPtrArray) now = model_look(m);
 
     step->id = json_integer_value(json_object_get(shown, "step_id"));
     step->order = ++m->last_order;
     step->unprotected = json_is_true(json_object_get(shown, "unprotected"));
     step->linked = m->linked;
-    set(&step->before, m->pending);
-    set(&step->after, now);
+    set(&step->before, before);
+    set(&step->after, after);
     g_ptr_array_add(m->steps, step);
-    g_clear_pointer(&m->places, g_hash_table_unref);
-    m->places = g_steal_pointer(&m->pending_places);
-    m->places_id = step->id;
     if (step->unprotected && m->limits.step < 0 && m->limits.log < 0)
         model_fail(m, "step %" G_GINT64_FORMAT " is unprotected\n", step->id);
+    return step;
+}
+
+/* Add the first count of the shown steps. An ambient step ends before it
+ * exceeds its limit (ambient.h): the tree between its parts is not known. */
+static void add_new(struct model *m, json_t *shown, size_t count)
+{
+    g_autoptr(GPtrArray) now = model_look(m);
+
+    for (size_t i = count; i-- > 0;) {
+        struct model_step *step = add(m, json_array_get(shown, i),
+                                      i == count - 1 ? m->pending : NULL,
+                                      i == 0 ? now : NULL);
+
+        step->unsure = count > 1;
+    }
+    g_clear_pointer(&m->places, g_hash_table_unref);
+    m->places = g_steal_pointer(&m->pending_places);
+    m->places_id = count == 1 ? id_at(shown, 0) : 0;
 }
 
 /* The remaining steps are the newest. */
@@ -193,10 +222,10 @@ void model_history_sync(struct model *m, enum model_evicts evicts)
 {
     json_t *shown = history(m);
     guint count = (guint)json_array_size(shown);
-    bool added = count > 0 && is_new(m, id_at(shown, 0));
+    size_t added = count_new(m, shown);
 
-    if (added)
-        add_new(m, json_array_get(shown, 0));
+    if (added > 0)
+        add_new(m, shown, added);
     else
         check_dropped(m);
     m->step = 0;
@@ -206,7 +235,7 @@ void model_history_sync(struct model *m, enum model_evicts evicts)
                    m->steps->len);
     } else {
         compare(m, shown);
-        check_evicted(m, m->steps->len - count, evicts, added);
+        check_evicted(m, m->steps->len - count, evicts, added > 0);
         g_ptr_array_remove_range(m->steps, 0, m->steps->len - count);
     }
     json_decref(shown);
