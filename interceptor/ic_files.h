@@ -192,6 +192,15 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
  * (the client's kernel serves those itself). A new fd. */
 int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd);
 
+/* A client that writes in the background, as FUSE's kernel module does with a
+ * mapping's pages and with asynchronous direct I/O, may do so after the process
+ * that wrote has ended. Its server calls these for each fd of a client that is
+ * open for writing: the first when it has opened the fd, before it replies, the
+ * second with the returned number when it has closed the fd. ic_step_settle()
+ * needs them. */
+uint32_t ic_writer_add(struct ic *ic);
+void ic_writer_remove(struct ic *ic, uint32_t writer);
+
 /* pwritev2(2) to an fd of this inode from ic_open() or ic_create(). offset is
  * ignored with RWF_APPEND, and with an fd opened with O_APPEND, to which Linux
  * appends every write: a server that passes offsets leaves out O_APPEND and

@@ -55,6 +55,7 @@ static json_t *handle_step_open(struct ic *ic, json_t *payload, GError **error)
 static json_t *handle_step_close(struct ic *ic, json_t *payload, GError **error)
 {
     gint64 id, exit_code = -1, quiet = QUIET_MS, max = QUIET_MAX_MS;
+    gboolean settle = FALSE;
     struct ic_step_info *info;
     json_t *report;
 
@@ -65,7 +66,13 @@ static json_t *handle_step_close(struct ic *ic, json_t *payload, GError **error)
                                   &quiet, error) ||
         !message_get_optional_int(payload, "max_ms", 0, QUIET_LIMIT_MS, &max,
                                   error) ||
-        !ic_step_close(ic, id, (int)exit_code, (unsigned)quiet, (unsigned)max,
+        !message_get_optional_bool(payload, "settle", &settle, error))
+        return NULL;
+    if (settle) {
+        ic_step_settle(ic, (unsigned)quiet, (unsigned)max);
+        quiet = max = 0;
+    }
+    if (!ic_step_close(ic, id, (int)exit_code, (unsigned)quiet, (unsigned)max,
                        &info, error))
         return NULL;
     report = report_to_json(info);

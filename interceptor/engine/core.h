@@ -25,6 +25,7 @@
 
 #include "interceptor/capture/capture.h"
 #include "interceptor/engine/parking.h"
+#include "interceptor/engine/writers.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/log/packer.h"
 #include "interceptor/log/undo_log.h"
@@ -163,6 +164,7 @@ struct ic {
     struct parking parking;         /* holds on changes */
     struct safeguard guard;
     struct stale stale; /* changes to report to the client */
+    struct writers writers;
 
     /* NULL: no undo. May be set later, with the gate write-locked. */
     struct undo_log *_Atomic log;

@@ -15,6 +15,9 @@
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/fail.h"
 
+/* The client closes a file some 100 us after its last write. */
+#define SETTLE_POLL_US 200
+
 /* The log is unusable: the step only gets an id. */
 static void begin_unkept(struct ic *ic, int64_t id, enum ic_step_type type,
                          const char *command)
@@ -73,25 +76,39 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
     pthread_rwlock_wrlock(&ic->gate);
     ok = (ic->closed_log || core_check_log(ic, error)) &&
          open_locked(ic, id, type, command, error);
+    if (ok)
+        writers_begin_step(&ic->writers);
     pthread_rwlock_unlock(&ic->gate);
     return ok;
 }
 
-/* Late writes arrive after a command has ended (a flush on close, a child that
- * is still exiting): wait for a while without changes. */
+/* Late writes arrive after a command has ended (of a child that is still
+ * running): wait for a while without changes. Return the rest of that wait. */
+static int64_t quiet_left_ms(struct ic *ic, int64_t start, unsigned quiet_ms,
+                             unsigned max_ms)
+{
+    int64_t now = clock_ms();
+    int64_t idle = now - MAX(atomic_load(&ic->last_change_ms), start);
+
+    return MIN((int64_t)quiet_ms - idle, start + (int64_t)max_ms - now);
+}
+
 static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
 {
-    int64_t start = clock_ms(), now = start;
+    int64_t start = clock_ms(), left;
 
-    while (now - start < (int64_t)max_ms) {
-        int64_t idle = now - MAX(atomic_load(&ic->last_change_ms), start);
-        int64_t left = (int64_t)quiet_ms - idle;
+    while ((left = quiet_left_ms(ic, start, quiet_ms, max_ms)) > 0)
+        g_usleep((gulong)left * 1000);
+}
 
-        if (left <= 0)
-            return;
-        g_usleep((gulong)MIN(left, start + (int64_t)max_ms - now) * 1000);
-        now = clock_ms();
-    }
+void ic_step_settle(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
+{
+    uint32_t span = writers_end_step(&ic->writers);
+    int64_t start = clock_ms();
+
+    while (writers_count(&ic->writers, span) > 0 &&
+           quiet_left_ms(ic, start, quiet_ms, max_ms) > 0)
+        g_usleep(SETTLE_POLL_US);
 }
 
 /* With the gate locked: check whether step id can be closed. */

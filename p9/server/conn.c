@@ -439,7 +439,7 @@ static gpointer serve(gpointer data)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void drop_locks(struct p9_fid *fid, void *opaque)
+static void on_fid_ended(struct p9_fid *fid, void *opaque)
 {
     struct p9_conn *conn = opaque;
 
@@ -447,6 +447,8 @@ static void drop_locks(struct p9_fid *fid, void *opaque)
         file_locks_drop(conn->server->locks, fid->inode,
                         g_array_index(fid->owners, struct p9_fid_owner, i).id,
                         false);
+    if (fid->writable)
+        ic_writer_remove(conn->server->ic, fid->writer);
 }
 
 static void free_conn(struct p9_conn *conn)
@@ -473,7 +475,7 @@ struct p9_conn *p9_conn_start(struct p9_server *server, int fd, uint32_t number)
     conn->number = number;
     conn->fd = fd;
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    conn->fids = p9_fids_new(&server->n_fids, drop_locks, conn);
+    conn->fids = p9_fids_new(&server->n_fids, on_fid_ended, conn);
     conn->parked = parked_queue_new(server->parked, p9_conn_wake, conn, NULL);
     conn->staging = g_malloc(CONN_STAGING);
     p9_lock_owners_init(&conn->owners, number);

@@ -11,17 +11,22 @@
 struct handle {
     struct ic_inode *inode;
     int fd;
-    bool appends;
+    bool appends, writes;
+    uint32_t writer; /* if it writes */
 };
 
 /* inode and fd are taken. */
-static struct handle *handle_new(struct ic_inode *inode, int fd, int flags)
+static struct handle *handle_new(struct folder *f, struct ic_inode *inode,
+                                 int fd, int flags)
 {
     struct handle *handle = g_new0(struct handle, 1);
 
     handle->inode = inode;
     handle->fd = fd;
     handle->appends = flags & O_APPEND;
+    handle->writes = (flags & O_ACCMODE) != O_RDONLY;
+    if (handle->writes)
+        handle->writer = ic_writer_add(f->ic);
     return handle;
 }
 
@@ -38,7 +43,7 @@ static int open_file(struct world *w, const char *path, int flags,
     if (rc < 0)
         ic_inode_unref(inode);
     else
-        *ret_handle = handle_new(inode, fd, flags);
+        *ret_handle = handle_new(f, inode, fd, flags);
     return rc;
 }
 
@@ -62,7 +67,7 @@ void *folder_tmpfile(struct world *w, const char *dir, int flags)
         ic_inode_unref(parent);
     }
     errno = -rc;
-    return rc == 0 ? handle_new(inode, fd, flags) : NULL;
+    return rc == 0 ? handle_new(f, inode, fd, flags) : NULL;
 }
 
 static int write_handle(struct folder *f, struct handle *handle,
@@ -136,11 +141,14 @@ int folder_handle_stat(struct world *w, void *opaque, struct stat *ret_stat)
     return ic_stat(f->ic, handle->inode, ret_stat);
 }
 
-void folder_close(G_GNUC_UNUSED struct world *w, void *opaque)
+void folder_close(struct world *w, void *opaque)
 {
     struct handle *handle = opaque;
+    struct ic *ic = world_folder_ic(w);
 
     close(handle->fd);
+    if (handle->writes && ic)
+        ic_writer_remove(ic, handle->writer);
     ic_inode_unref(handle->inode);
     g_free(handle);
 }

@@ -24,6 +24,8 @@ static void destroy_handle(void *object)
     if (handle->dir)
         dir_stream_free(handle->dir);
     fd_close(&handle->fd);
+    if (handle->writable)
+        ic_writer_remove(handle->ic, handle->writer);
     ic_inode_unref(handle->inode);
     pthread_mutex_destroy(&handle->lock);
     g_free(handle);
@@ -55,8 +57,11 @@ int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
     *handle = (struct fuse_handle){
         .fd = fd,
         .writable = (flags & O_ACCMODE) != O_RDONLY,
+        .ic = handles->ic,
         .inode = ic_inode_ref(inode),
     };
+    if (handle->writable)
+        handle->writer = ic_writer_add(handles->ic);
     pthread_mutex_init(&handle->lock, NULL);
     if (S_ISDIR(ic_inode_type(inode)))
         handle->dir = dir_stream_new(fd);

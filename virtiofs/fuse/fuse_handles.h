@@ -22,9 +22,11 @@ struct fuse_handles;
 struct fuse_handle {
     int fd; /* from ic_open() or ic_create() */
     bool writable;
-    atomic_bool no_nowait;  /* its filesystem lacks RWF_NOWAIT */
-    atomic_uint n_cached;   /* consecutive reads served from memory; see
-                             * fuse_io.c */
+    uint32_t writer;       /* from ic_writer_add(), if writable */
+    atomic_bool no_nowait; /* its filesystem lacks RWF_NOWAIT */
+    atomic_uint n_cached;  /* consecutive reads served from memory; see
+                            * fuse_io.c */
+    struct ic *ic;
     struct ic_inode *inode; /* a hold */
     uint64_t id;
     pthread_mutex_t lock;   /* guards dir */
