@@ -22,6 +22,8 @@
 
 #define HOME_NAME "stepback-%d" /* the pid keeps two shims apart */
 
+#define FAMILY_MAX 64 /* ancestors beyond these count as others */
+
 /* Mount points of cgroup v2: alone, or beside version 1. */
 static const char *const cgroup_roots[] = {
     "/sys/fs/cgroup",
@@ -380,6 +382,39 @@ bool process_set_is_empty(const struct process_set *set)
         return strstr(events, "populated 0") != NULL;
     walk_set(set, find_one, &found);
     return !found;
+}
+
+/* A process and its ancestors, and whether another one was found. */
+struct family {
+    pid_t pids[FAMILY_MAX];
+    size_t count;
+    bool other;
+};
+
+static bool find_other(pid_t pid, void *opaque)
+{
+    struct family *family = opaque;
+
+    for (size_t i = 0; i < family->count; i++) {
+        if (family->pids[i] == pid)
+            return true;
+    }
+    family->other = true;
+    return false;
+}
+
+bool process_set_has_others(const struct process_set *set, pid_t pid)
+{
+    struct family family = { .count = 0 };
+    struct process_stat stat = { .parent = pid };
+
+    while (family.count < FAMILY_MAX && stat.parent > 1) {
+        pid = family.pids[family.count++] = stat.parent;
+        if (!read_stat(pid, &stat))
+            break;
+    }
+    walk_set(set, find_other, &family);
+    return family.other;
 }
 
 /* Return whether a process is in the set's cgroup or one below it. */

@@ -58,6 +58,10 @@ bool process_set_is_empty(const struct process_set *set);
 bool process_set_contains(const struct process_home *home,
                           const struct process_set *set, pid_t pid);
 
+/* Return true if the set has a process other than this one and its
+ * ancestors. */
+bool process_set_has_others(const struct process_set *set, pid_t pid);
+
 /* Release the set. Its remaining processes continue to run. */
 void process_set_release(struct process_home *home, struct process_set *set);
 

@@ -199,6 +199,7 @@ static void take_client(struct step_server *server)
     client->fd = fd;
     client->used = true;
     client->exec_id = execution->id;
+    client->pid = peer.pid;
     client->request = 0;
     client->begins = client->held = false;
     client->in_used = client->out_start = client->out_end = 0;
@@ -223,6 +224,8 @@ static void relay(struct step_server *server, struct step_client *client,
                   const struct json_value *object, const char *op)
 {
     const struct json_value *text = json_reader_member(object, "text");
+    const struct execution *execution = executions_find(server->executions,
+                                                        client->exec_id);
     struct json_writer writer;
     int64_t number;
 
@@ -237,6 +240,10 @@ static void relay(struct step_server *server, struct step_client *client,
         json_writer_add_integer(&writer, "number", number);
     if (json_reader_get_integer(object, "exit_code", &number))
         json_writer_add_integer(&writer, "exit_code", number);
+    if (execution)
+        json_writer_add_integer(
+            &writer, "processes",
+            process_set_has_others(&execution->processes, client->pid));
     port_end(server->port, &writer);
 }
 

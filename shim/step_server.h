@@ -32,6 +32,7 @@ struct step_client {
     int fd; /* -1: closed, but "request" still waits for its answer */
     bool used;
     int64_t exec_id;
+    pid_t pid;
     int64_t request; /* that waits for the host, or 0 */
     bool begins;     /* it is a "begin" that the connection holds */
     bool held;       /* the begin was answered */

@@ -100,9 +100,9 @@
  *       could not be run (missing cwd, no shell). "processes" is 1 if
  *       background processes of the command still run; their output is
  *       discarded. 0: none runs, so no change to a share by one of them is in
- *       progress: a change ends with its system call, writes through a mapping
- *       are written back when the mapping is removed (there is no write-back
- *       cache), and an exit waits for both and for asynchronous I/O. Missing
+ *       progress, but for writes that the guest's kernel has already sent to
+ *       the file server, or sends before it closes the file there: of a mapping
+ *       that ended with its process, and of asynchronous direct I/O. Missing
  *       (older shims): unknown.
  *   {"type":"step_request","request":3,"id":42,"op":"begin",
  *    "scope":"prompt","text":"make"}
@@ -120,6 +120,8 @@
  *         list      describe the steps
  *         diff      describe the changes of the step "number"; 0: the newest
  *         undo      roll back the newest "number" steps
+ *       "processes" is 0 if the execution has no processes but the one that
+ *       asks and its ancestors. Missing (older shims): unknown.
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".

@@ -180,7 +180,8 @@ static void close_step(struct exec *exec)
     exec->state = CLOSING;
     if (exec->step_done) /* on_inner_opened() or on_inner_closed() continues */
         return;
-    step_span_close(exec->span, exec->exit_code, exec->settled, on_step_closed,
+    step_span_close(exec->span, exec->exit_code,
+                    exec->settled ? STEP_ALONE : STEP_PROCESSES, on_step_closed,
                     exec);
 }
 
@@ -234,11 +235,13 @@ void exec_open_step(struct exec *exec, gint64 step_id, const char *text,
     step_span_open(exec->span, text, on_inner_opened, exec);
 }
 
-/* Background processes may go on; they must not delay a prompt. */
-void exec_close_step(struct exec *exec, int exit_code, exec_step_done done)
+void exec_close_step(struct exec *exec, const struct command_end *end,
+                     exec_step_done done)
 {
     exec->step_done = done;
-    step_span_close(exec->span, exit_code, true, on_inner_closed, exec);
+    step_span_close(exec->span, end->exit_code,
+                    end->has_processes ? STEP_BACKGROUND : STEP_ALONE,
+                    on_inner_closed, exec);
 }
 
 /* ---- the command --------------------------------------------------------- */

@@ -65,7 +65,8 @@ typedef void (*exec_step_done)(struct step_report *report, const GError *error,
  * is closed then. opaque is that of exec_new(). */
 void exec_open_step(struct exec *exec, gint64 step_id, const char *text,
                     const struct step_logs *logs, exec_step_done done);
-void exec_close_step(struct exec *exec, int exit_code, exec_step_done done);
+void exec_close_step(struct exec *exec, const struct command_end *end,
+                     exec_step_done done);
 
 /* Free the object; no callback follows. */
 void exec_free(struct exec *exec);

@@ -22,6 +22,7 @@ struct guest_request {
     char *scope, *text;
     gint64 count;
     int exit_code;
+    bool has_processes;
     char *answer,
         *error; /* the answer, when the enclosing scope's step is open */
 };

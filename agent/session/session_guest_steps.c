@@ -130,9 +130,14 @@ static void on_closed(struct step_report *report, const GError *error,
 static void close_step(struct execution *execution,
                        struct guest_request *request, int exit_code)
 {
+    const struct command_end end = {
+        .exit_code = exit_code,
+        .has_processes = request->has_processes,
+    };
+
     execution->guest_steps->busy = true;
     execution->guest_steps->active = request;
-    exec_close_step(execution->exec, exit_code, on_closed);
+    exec_close_step(execution->exec, &end, on_closed);
 }
 
 static bool start_begin(struct execution *execution,
@@ -431,6 +436,7 @@ void session_on_step_request(const struct guest_step_request *from,
     request->count = from->op == GUEST_STEP_UNDO ? MAX(from->number, 1)
                                                  : from->number;
     request->exit_code = from->exit_code;
+    request->has_processes = from->has_processes;
     g_ptr_array_add(session->guest_requests, request);
     guest_steps_next(session, G_MAXINT64);
 }

@@ -19,11 +19,10 @@
 enum {
     /* Retry interval of a step.close that waits for a safeguard's decision. */
     RETRY_MS = 100,
-    /* How long late changes may keep a step open after its command ended.
-     * Without processes of the command, late changes come from other processes;
-     * this margin equals the idle time that ends a step anyway. */
+    /* How long late changes may keep a step open after its command ended; less
+     * if a prompt waits for it. */
     LATE_MS = 2000,
-    SETTLED_MS = 100,
+    LATE_PROMPT_MS = 100,
 };
 
 struct step_span {
@@ -36,7 +35,7 @@ struct step_span {
     bool any_denied;
 
     int exit_code;
-    bool settled;
+    enum step_rest rest;
     unsigned waiting; /* pending answers */
     struct step_report *reports[SESSION_MAX_DIRECTORIES];
     GError *error; /* the first one */
@@ -251,17 +250,19 @@ static void close_one(struct step_span *span, unsigned index)
             on_closed);
     else
         ask(span, index, "step.close",
-            json_pack("{s:I, s:i, s:i}", "step_id", (json_int_t)span->step_id,
-                      "exit_code", span->exit_code, "max_ms",
-                      span->settled ? SETTLED_MS : LATE_MS),
+            json_pack("{s:I, s:i, s:i, s:b}", "step_id",
+                      (json_int_t)span->step_id, "exit_code", span->exit_code,
+                      "max_ms",
+                      span->rest == STEP_BACKGROUND ? LATE_PROMPT_MS : LATE_MS,
+                      "settle", span->rest == STEP_ALONE),
             on_closed);
 }
 
-void step_span_close(struct step_span *span, int exit_code, bool settled,
+void step_span_close(struct step_span *span, int exit_code, enum step_rest rest,
                      step_span_done done, void *opaque)
 {
     span->exit_code = exit_code;
-    span->settled = settled;
+    span->rest = rest;
     expect(span, done, opaque);
     for (unsigned i = 0; i < span->logs.count; i++)
         close_one(span, i);

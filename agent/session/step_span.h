@@ -40,10 +40,16 @@ void step_span_free(struct step_span *span);
 void step_span_open(struct step_span *span, const char *command,
                     step_span_done done, void *opaque);
 
+/* The processes of a step that may still change a folder at its end. */
+enum step_rest {
+    STEP_PROCESSES,  /* some may be left: wait until they make no changes */
+    STEP_BACKGROUND, /* the same, but a prompt waits for the end */
+    STEP_ALONE,      /* none: changes by other processes do not prolong it */
+};
+
 /* Close the step in all logs. The report is the merged one (step_merge.h), or
- * NULL if no log records steps. settled: the step's own processes are gone, so
- * changes by other processes do not prolong the step. */
-void step_span_close(struct step_span *span, int exit_code, bool settled,
+ * NULL if no log records steps. */
+void step_span_close(struct step_span *span, int exit_code, enum step_rest rest,
                      step_span_done done, void *opaque);
 
 /* A safeguard has denied the step in one folder and rolled it back there; the

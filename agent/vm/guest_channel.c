@@ -178,7 +178,7 @@ static gboolean take_step_request(struct guest_channel *channel,
     struct guest_step_request request = { .scope = "" };
     g_autofree char *text = NULL;
     const char *op;
-    gint64 exit_code = -1;
+    gint64 exit_code = -1, processes = 1;
     size_t i = 0, len = 0;
 
     if (!message_get_int(message, "request", 1, G_MAXINT64, &request.request,
@@ -190,6 +190,8 @@ static gboolean take_step_request(struct guest_channel *channel,
         !message_get_optional_int(message, "number", 0, G_MAXINT64,
                                   &request.number, error) ||
         !message_get_optional_int(message, "exit_code", 0, 255, &exit_code,
+                                  error) ||
+        !message_get_optional_int(message, "processes", 0, 1, &processes,
                                   error))
         return FALSE;
     while (i < G_N_ELEMENTS(step_ops) && strcmp(op, step_ops[i]) != 0)
@@ -206,6 +208,7 @@ static gboolean take_step_request(struct guest_channel *channel,
     request.op = (enum guest_step_op)i;
     request.text = text ? text : "";
     request.exit_code = (int)exit_code;
+    request.has_processes = processes != 0;
     channel->callbacks->step_request(&request, channel->opaque);
     return TRUE;
 }

@@ -45,7 +45,8 @@ struct guest_step_request {
     const char *scope;
     const char *text; /* bytes */
     gint64 number;
-    int exit_code; /* -1: unknown */
+    int exit_code;      /* -1: unknown */
+    bool has_processes; /* some may run besides the one that asks */
 };
 
 /* All pointers are borrowed for the call. A callback may free the channel. */

@@ -312,6 +312,36 @@ static void test_cancel_after(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 3, "echo three", "three\n", "", 0);
 }
 
+/* Answer a request about steps. Return its "processes". */
+static json_int_t answer_step(struct shim_client *shim, const char *op)
+{
+    json_t *request = shim_expect(shim, WIRE_STEP_REQUEST);
+    json_int_t processes = shim_number(request, "processes");
+
+    g_assert_cmpstr(shim_text(request, "op"), ==, op);
+    shim_send(shim, json_pack("{ss sI si}", "type", WIRE_STEP_ANSWER, "request",
+                              shim_number(request, "request"), "step_id", 1));
+    json_decref(request);
+    return processes;
+}
+
+/* A request about steps says whether the execution has processes besides the
+ * one that asks and those that wait for it. */
+static void test_others(struct shim_client *shim, gconstpointer data)
+{
+    shim_expect_hello(shim);
+    shim_send_exec(shim, 1,
+                   "PATH=\"${STEPBACK_STEP_SOCKET%/*}:$PATH\"; "
+                   "sh -c 'step begin one; true'; true | sleep 0; "
+                   "setsid sleep 1000 </dev/null >/dev/null 2>&1 & "
+                   "step begin two; kill $!; wait; step end; exit 7");
+    shim_expect_started(shim, 1);
+    g_assert_cmpint(answer_step(shim, WIRE_STEP_BEGIN), ==, 0);
+    g_assert_cmpint(answer_step(shim, WIRE_STEP_BEGIN), ==, 1);
+    g_assert_cmpint(answer_step(shim, WIRE_STEP_END), ==, 0);
+    json_decref(shim_expect(shim, WIRE_STEP_COMPLETED));
+}
+
 static const struct shim_test tests[] = {
     { "cancel-flood", test_cancel_flood },
     { "cancel-late", test_cancel_late },
@@ -321,6 +351,7 @@ static const struct shim_test tests[] = {
     { "cancel-forks", test_cancel_forks },
     { "background", test_background },
     { "drain", test_drain },
+    { "others", test_others },
     { "zombies", test_zombies },
     { "hang-up", test_hang_up },
 };

@@ -17,16 +17,19 @@ void shim_set_up(struct shim_client *shim, gconstpointer no_cgroups)
 {
     char number[16];
     int ends[2];
+    g_autofree char *socket_option = NULL;
 
     g_assert_no_errno(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
     shim->folder = g_dir_make_tmp("shim-XXXXXX", NULL);
     shim->in = g_string_new(NULL);
     shim->fd = ends[0];
     g_snprintf(number, sizeof(number), "--port=%d", ends[1]);
+    socket_option = g_strdup_printf("--step-socket=%s/steps/socket",
+                                    shim->folder);
     shim->pid = fork();
     if (shim->pid == 0) {
         close(ends[0]);
-        execl(SHIM_PROGRAM, SHIM_PROGRAM, number, "--no-init",
+        execl(SHIM_PROGRAM, SHIM_PROGRAM, number, "--no-init", socket_option,
               no_cgroups ? "--no-cgroups" : NULL, (char *)NULL);
         _exit(127);
     }

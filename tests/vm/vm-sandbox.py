@@ -8,8 +8,10 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import urllib.request
 
 sys.dont_write_bytecode = True
@@ -20,6 +22,23 @@ from stdio_client import (PROGRAM, SNAPSHOT, Skip, contains,  # noqa: E402
 
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 PROMPT = ":/mnt/working# "
+# Change a file through a mapping of which no fd is left, and exit when told to:
+# the guest's kernel writes the pages at the exit, and does not wait for them.
+MAPPED = """
+import ctypes, os
+mmap = ctypes.CDLL(None).mmap
+mmap.restype = ctypes.c_void_p
+mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
+                 ctypes.c_int, ctypes.c_long]
+fd = os.open("mapped", os.O_RDWR)
+size = os.fstat(fd).st_size
+at = mmap(None, size, 3, 1, fd, 0)
+os.close(fd)
+ctypes.memset(at, ord("y"), size)
+print("ready", flush=True)
+os.read(0, 1)
+os._exit(0)
+"""
 
 
 class Box:
@@ -94,6 +113,62 @@ def lines_are_steps(box):
     equal(box.snapshot(), before)
 
 
+def daemons(box):
+    """The pids of the file servers of this sandbox."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                words = file.read().decode(errors="replace")
+        except OSError:
+            continue
+        if "stepback-virtiofsd\0" in words and box.place.share in words:
+            found.append(int(pid))
+    assert found
+    return found
+
+
+def newest(box, count):
+    """The ids and paths of the newest steps."""
+    steps = json.loads(box.text("history", "--json"))["steps"][:count]
+    return [(s["step_id"] > 0, [c["path"] for c in s["changes"]])
+            for s in steps]
+
+
+def last_writes(box):
+    """What a command writes just before its end is in its step."""
+    for i in range(3):
+        box.text("exec", "-q", "--", "sh", "-c", "echo %d >last" % i)
+    equal(newest(box, 3), [(True, ["last"])] * 3)
+
+
+def writes_after_the_end(box):
+    """What the guest's kernel writes after a command's end is in its step."""
+    for name, text in (("mapped", "x" * (2 << 20)), ("mapped.py", MAPPED)):
+        with open(os.path.join(box.place.share, name), "w") as file:
+            file.write(text)
+    before = box.snapshot()
+    with subprocess.Popen([PROGRAM, "exec", "-q", "-i", "--", "python3", "-B",
+                           "mapped.py"], env=box.env, cwd=box.place.share,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as command:
+        equal(command.stdout.readline(), b"ready\n")
+        pids = daemons(box)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        command.stdin.write(b"x")
+        command.stdin.close()
+        time.sleep(1)  # for the command's end
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        equal(command.wait(60), 0)
+    with open(os.path.join(box.place.share, "mapped")) as file:
+        equal(set(file.read()), {"y"})
+    equal(newest(box, 1), [(True, ["mapped"])])
+    box.text("undo", "-y")
+    equal(box.snapshot(), before)
+
+
 def server(box):
     """A server in the background answers at the published port."""
     id = box.text("exec", "-d", "--step=none", "-w", "/mnt/working", "--",
@@ -132,6 +207,9 @@ def copies(box):
 def lived_in(place, backend):
     with sandbox(place, backend) as box:
         commands(box)
+        last_writes(box)
+        if backend == "virtiofs":  # 9P has no writable mappings
+            writes_after_the_end(box)
         lines_are_steps(box)
         server(box)
         copies(box)
