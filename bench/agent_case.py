@@ -14,22 +14,13 @@ import subprocess
 import time
 
 from measure import Result, fresh_folder, in_turn
+from sandbox import host_environment
 
 
 class Frontend:
     def __init__(self, settings):
         base = fresh_folder(os.path.join(settings.work, "agent"))
-        image = os.path.join(base, "cache", "stepback", "guest", "minimal")
-        for path in (image, base + "/run", base + "/share"):
-            os.makedirs(path, 0o700)
-        for name in ("vmlinuz", "initrd"):
-            open(os.path.join(image, name), "wb").close()
-        env = dict(os.environ, XDG_CACHE_HOME=base + "/cache",
-                   XDG_STATE_HOME=base + "/state",
-                   XDG_RUNTIME_DIR=base + "/run",
-                   STEPBACK_LIBEXECDIR=settings.build,
-                   STEPBACK_QEMU=os.path.join(settings.build, "bench",
-                                              "quick-guest"))
+        env = host_environment(settings, base)
         self.share = base + "/share"
         self.process = subprocess.Popen(
             [os.path.join(settings.build, "stepback"), "agent", "--log-level",

@@ -88,6 +88,13 @@ class Result:
                                           rounds[len(rounds) * 3 // 4]]})
         self._target(name, value, least, most)
 
+    def difference(self, label, metric, other, most):
+        """Add a target: the most by which a metric may exceed another row's."""
+        mine, theirs = self.median(label, metric), self.median(other, metric)
+        if mine is not None and theirs is not None:
+            self._target(f"{label} {metric} - {other} {metric}", mine - theirs,
+                         None, most)
+
     def limit(self, label, metric, most):
         value = self.median(label, metric)
         if value is not None:
