@@ -198,8 +198,8 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd);
  * open for writing: the first when it has opened the fd, before it replies, the
  * second with the returned number when it has closed the fd. ic_step_settle()
  * needs them. */
-uint32_t ic_writer_add(struct ic *ic);
-void ic_writer_remove(struct ic *ic, uint32_t writer);
+uint32_t ic_write_opened(struct ic *ic);
+void ic_write_closed(struct ic *ic, uint32_t span);
 
 /* pwritev2(2) to an fd of this inode from ic_open() or ic_create(). offset is
  * ignored with RWF_APPEND, and with an fd opened with O_APPEND, to which Linux

@@ -82,12 +82,12 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error);
 
-/* Wait for what the client still writes in the background (ic_writer_add()) of
- * a step whose processes have all ended: until the files that were opened for
- * writing since the step was opened are closed; or until nothing has changed
- * for quiet_ms, at most max_ms in all, because another process may keep such a
- * file. ic_step_close() with 0 and 0 follows. Without such an open file, return
- * at once. */
+/* Wait for what the client still writes in the background (ic_write_opened())
+ * of a step whose processes have all ended: until the files that were opened
+ * for writing since the step was opened are closed; or until nothing has
+ * changed for quiet_ms, at most max_ms in all, because another process may keep
+ * such a file. ic_step_close() with 0 and 0 follows. Without such an open file,
+ * return at once. */
 void ic_step_settle(struct ic *ic, unsigned quiet_ms, unsigned max_ms);
 
 struct ic_file_write {

@@ -25,7 +25,7 @@
 
 #include "interceptor/capture/capture.h"
 #include "interceptor/engine/parking.h"
-#include "interceptor/engine/writers.h"
+#include "interceptor/engine/open_writes.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/log/packer.h"
 #include "interceptor/log/undo_log.h"
@@ -164,7 +164,7 @@ struct ic {
     struct parking parking;         /* holds on changes */
     struct safeguard guard;
     struct stale stale; /* changes to report to the client */
-    struct writers writers;
+    struct open_writes open_writes;
 
     /* NULL: no undo. May be set later, with the gate write-locked. */
     struct undo_log *_Atomic log;

@@ -372,7 +372,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     parking_init(&ic->parking);
     safeguard_init(&ic->guard, rollback_open_step_locked);
     stale_init(&ic->stale);
-    writers_init(&ic->writers);
+    open_writes_init(&ic->open_writes);
     ic->events = events_new(options->event, options->event_opaque);
     ic->packer = packer_new();
     ic->drain = options->no_timer;
@@ -421,7 +421,7 @@ void ic_close(struct ic *ic)
     events_free(ic->events);
     parking_clear(&ic->parking);
     stale_clear(&ic->stale);
-    writers_clear(&ic->writers);
+    open_writes_clear(&ic->open_writes);
     durable_clear(&ic->durable);
     pthread_mutex_destroy(&ic->names);
     pthread_rwlock_destroy(&ic->gate);

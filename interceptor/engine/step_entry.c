@@ -77,7 +77,7 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
     ok = (ic->closed_log || core_check_log(ic, error)) &&
          open_locked(ic, id, type, command, error);
     if (ok)
-        writers_begin_step(&ic->writers);
+        open_writes_begin_step(&ic->open_writes);
     pthread_rwlock_unlock(&ic->gate);
     return ok;
 }
@@ -103,10 +103,10 @@ static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
 
 void ic_step_settle(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
 {
-    uint32_t span = writers_end_step(&ic->writers);
+    uint32_t span = open_writes_end_step(&ic->open_writes);
     int64_t start = clock_ms();
 
-    while (writers_count(&ic->writers, span) > 0 &&
+    while (open_writes_count(&ic->open_writes, span) > 0 &&
            quiet_left_ms(ic, start, quiet_ms, max_ms) > 0)
         g_usleep(SETTLE_POLL_US);
 }

@@ -448,7 +448,7 @@ static void on_fid_ended(struct p9_fid *fid, void *opaque)
                         g_array_index(fid->owners, struct p9_fid_owner, i).id,
                         false);
     if (fid->writable)
-        ic_writer_remove(conn->server->ic, fid->writer);
+        ic_write_closed(conn->server->ic, fid->write_span);
 }
 
 static void free_conn(struct p9_conn *conn)

@@ -68,8 +68,8 @@ struct p9_fid {
 
     int fd; /* FILE, DIR: from ic_open(); else -1 */
     bool writable, append;
-    uint32_t writer; /* from ic_writer_add(), if writable */
-    int rwf_flags;   /* of each write */
+    uint32_t write_span; /* from ic_write_opened(), if writable */
+    int rwf_flags;       /* of each write */
 
     pthread_mutex_t lock;   /* guards the following members */
     struct p9_place *place; /* NULL: a root */

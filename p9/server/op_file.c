@@ -57,7 +57,7 @@ static int set_open(struct p9_request *request, struct p9_fid *fid, int fd,
     fid->kind = is_dir ? P9_FID_DIR : P9_FID_FILE;
     fid->writable = writes(flags);
     if (fid->writable)
-        fid->writer = ic_writer_add(request->server->ic);
+        fid->write_span = ic_write_opened(request->server->ic);
     fid->append = flags & P9_OPEN_APPEND;
     fid->rwf_flags = write_flags(flags);
     if (is_dir)

@@ -26,7 +26,7 @@ static struct handle *handle_new(struct folder *f, struct ic_inode *inode,
     handle->appends = flags & O_APPEND;
     handle->writes = (flags & O_ACCMODE) != O_RDONLY;
     if (handle->writes)
-        handle->writer = ic_writer_add(f->ic);
+        handle->writer = ic_write_opened(f->ic);
     return handle;
 }
 
@@ -148,7 +148,7 @@ void folder_close(struct world *w, void *opaque)
 
     close(handle->fd);
     if (handle->writes && ic)
-        ic_writer_remove(ic, handle->writer);
+        ic_write_closed(ic, handle->writer);
     ic_inode_unref(handle->inode);
     g_free(handle);
 }

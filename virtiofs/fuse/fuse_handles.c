@@ -25,7 +25,7 @@ static void destroy_handle(void *object)
         dir_stream_free(handle->dir);
     fd_close(&handle->fd);
     if (handle->writable)
-        ic_writer_remove(handle->ic, handle->writer);
+        ic_write_closed(handle->ic, handle->write_span);
     ic_inode_unref(handle->inode);
     pthread_mutex_destroy(&handle->lock);
     g_free(handle);
@@ -61,7 +61,7 @@ int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
         .inode = ic_inode_ref(inode),
     };
     if (handle->writable)
-        handle->writer = ic_writer_add(handles->ic);
+        handle->write_span = ic_write_opened(handles->ic);
     pthread_mutex_init(&handle->lock, NULL);
     if (S_ISDIR(ic_inode_type(inode)))
         handle->dir = dir_stream_new(fd);

@@ -22,7 +22,7 @@ struct fuse_handles;
 struct fuse_handle {
     int fd; /* from ic_open() or ic_create() */
     bool writable;
-    uint32_t writer;       /* from ic_writer_add(), if writable */
+    uint32_t write_span;   /* from ic_write_opened(), if writable */
     atomic_bool no_nowait; /* its filesystem lacks RWF_NOWAIT */
     atomic_uint n_cached;  /* consecutive reads served from memory; see
                             * fuse_io.c */
