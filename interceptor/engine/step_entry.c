@@ -15,6 +15,8 @@
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/fail.h"
 
+enum { WRITERS_WAIT_MS = 200 };
+
 /* The log is unusable: the step only gets an id. */
 static void begin_unkept(struct ic *ic, int64_t id, enum ic_step_type type,
                          const char *command)
@@ -131,6 +133,8 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     if (!ok)
         return FALSE;
     wait_quiet(ic, quiet_ms, max_ms);
+    if (quiet_ms > 0 && max_ms > 0)
+        writers_wait(ic->writers, WRITERS_WAIT_MS);
     pthread_rwlock_wrlock(&ic->gate);
     ok = close_locked(ic, id, exit_code, ret_info, error);
     stale = stale_take(ic); /* of a denied step */
