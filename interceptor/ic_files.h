@@ -134,6 +134,16 @@ void ic_set_stale(struct ic *ic,
                                void *opaque),
                   void *opaque);
 
+/* ---- writers ------------------------------------------------------------- */
+
+#define IC_WRITER_UNKNOWN 0
+#define IC_WRITER_HOST    (-1)
+
+/* The changes that this thread makes from now on are those of this process of
+ * the client, by the number that the client's kernel has for it, or as above. A
+ * server calls it for each request. In a new thread they are the host's. */
+void ic_set_writer(int64_t pid);
+
 /* ---- changes of names ---------------------------------------------------- */
 
 /* The owner of a new inode, unless its directory is setgid. umask: the

@@ -22,6 +22,10 @@ enum ic_change_type {
     IC_CHANGE_TYPES, /* the number of types */
 };
 
+/* The most executions that a change lists; if there are more, the last one is
+ * 0. */
+#define IC_MAX_BY 6
+
 /* The net change of a path. Paths are relative to the share and may have any
  * bytes except NUL. */
 struct ic_change {
@@ -29,6 +33,12 @@ struct ic_change {
     char *path;
     char *from;                      /* IC_RENAMED: the old path; else NULL */
     int64_t size_before, size_after; /* bytes; -1: no size */
+
+    /* The executions (ic_name_writers()) that made it, the first one first; 0:
+     * an unknown one. None if the host made it, or if writers were not followed
+     * (ic_follow_writers()). */
+    int64_t by[IC_MAX_BY];
+    unsigned n_by;
 };
 
 /* The report of a step. */
@@ -358,6 +368,25 @@ void ic_safeguard_get_rules(struct ic *ic,
  * back (as in ic_rollback()). */
 gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
                               bool allow, GError **error);
+
+/* ---- writers ------------------------------------------------------------- */
+
+/* Report in each change of a step from now on which executions made it
+ * (ic_change.by). An execution is a set of processes of the client that the
+ * caller has numbered. When a process makes its first change of a step,
+ * event.writers asks for it, and again after some seconds; one question is open
+ * at a time. ic_name_writers() answers. A step that closes waits for an answer
+ * for at most 200 ms. A change by a process without an answer is by execution
+ * 0. */
+void ic_follow_writers(struct ic *ic);
+
+struct ic_writer {
+    uint32_t pid;      /* as in ic_set_writer() */
+    int64_t execution; /* above 0; 0: unknown */
+};
+
+/* Answer event.writers, for all of its processes at once. */
+void ic_name_writers(struct ic *ic, const struct ic_writer *list, size_t n);
 
 /* ---- control protocol ---------------------------------------------------- */
 

@@ -279,6 +279,7 @@ struct ic_options {
      *                              or file_size
      * event.safeguard_decided      safeguard_id, step_id, action (allow, deny),
      *                              reason
+     * event.writers                pids, see ic_follow_writers()
      * event.external_modification  paths, more, pid, process, timestamp
      * event.undo_version_mismatch  found, supported, undo_dir, message
      *

@@ -6,6 +6,7 @@
 #include "shim/dispatch.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -37,6 +38,7 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_writer_add_integer(&writer, "reports_ports", 1);
     json_writer_add_integer(&writer, "executions", WIRE_MAX_EXECUTIONS);
     json_writer_add_integer(&writer, "steps", dispatch->steps->listener >= 0);
+    json_writer_add_integer(&writer, "finds_processes", 1);
     add_times(&dispatch->boot, &writer);
     port_end(dispatch->port, &writer);
 }
@@ -176,6 +178,36 @@ static void handle_step_answer(struct dispatch *dispatch,
     step_server_answer(dispatch->steps, message->object);
 }
 
+static void handle_find_processes(struct dispatch *dispatch,
+                                  const struct dispatch_message *message)
+{
+    const struct json_value *pids = json_reader_member(message->object, "pids");
+    const struct json_value *pid = pids && pids->type == JSON_READER_ARRAY
+                                       ? pids->first
+                                       : NULL;
+    char text[WIRE_FIND_MAX * sizeof(" -9223372036854775808")] = "";
+    struct json_writer writer;
+    int64_t request = 0;
+    size_t len = 0;
+
+    json_reader_get_integer(message->object, "request", &request);
+    for (size_t i = 0; pid && i < WIRE_FIND_MAX; pid = pid->next, i++) {
+        int64_t id = pid->is_integer && pid->integer > 0 &&
+                             pid->integer <= INT32_MAX
+                         ? forks_find(dispatch->forks, (pid_t)pid->integer,
+                                      message->now_ms)
+                         : 0;
+
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%" PRId64,
+                                i ? " " : "", id);
+    }
+    port_begin(dispatch->port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_PROCESSES);
+    json_writer_add_integer(&writer, "request", request);
+    json_writer_add_string(&writer, "executions", text);
+    port_end(dispatch->port, &writer);
+}
+
 static void handle_shutdown(struct dispatch *dispatch,
                             const struct dispatch_message *message)
 {
@@ -198,6 +230,7 @@ static const struct handler {
     { WIRE_MOUNT, handle_mount },
     { WIRE_WATCH_PORTS, handle_watch_ports },
     { WIRE_STEP_ANSWER, handle_step_answer },
+    { WIRE_FIND_PROCESSES, handle_find_processes },
     { WIRE_SHUTDOWN, handle_shutdown },
 };
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "shim/executions.h"
+#include "shim/forks.h"
 #include "shim/guest.h"
 #include "shim/json_reader.h"
 #include "shim/listeners.h"
@@ -16,8 +17,9 @@
 #include "shim/step_server.h"
 
 struct dispatch {
-    struct port *port; /* borrowed, like the next four */
+    struct port *port; /* borrowed, like the next five */
     struct executions *executions;
+    struct forks *forks;
     struct guest_mounts *mounts;
     struct shares *shares;
     struct listeners *listeners;

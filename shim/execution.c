@@ -86,7 +86,7 @@ static int fork_first(struct execution *execution,
         if (result)
             return result;
     }
-    execution->pid = process_set_fork(home, &execution->processes);
+    execution->pid = process_set_fork(home, request->id, &execution->processes);
     if (execution->pid == 0) {
         if (execution->has_leader)
             leader_begin(&ends, terminal);

@@ -50,6 +50,22 @@ bool executions_has_ended(const struct executions *executions, int64_t id)
     return false;
 }
 
+int64_t executions_find_process(const struct executions *executions, pid_t pid)
+{
+    const struct process_home *home = executions->context.home;
+
+    if (process_home_has_cgroups(home))
+        return process_home_find(home, pid);
+    for (size_t i = 0; i < WIRE_MAX_EXECUTIONS; i++) {
+        const struct execution *slot = &executions->slots[i];
+
+        if (slot->state != EXECUTION_NONE &&
+            process_set_contains(home, &slot->processes, pid))
+            return slot->id;
+    }
+    return 0;
+}
+
 bool executions_run(const struct executions *executions)
 {
     for (size_t i = 0; i < WIRE_MAX_EXECUTIONS; i++) {

@@ -25,6 +25,10 @@ struct execution *executions_find(struct executions *executions, int64_t id);
 /* Return true if the last execution in a slot had this id, and has ended. */
 bool executions_has_ended(const struct executions *executions, int64_t id);
 
+/* Return the execution of a living process or thread; 0: none that is known.
+ * With cgroups, also one that has ended. */
+int64_t executions_find_process(const struct executions *executions, pid_t pid);
+
 /* Return true if any execution runs. */
 bool executions_run(const struct executions *executions);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -286,11 +287,13 @@ void process_home_release(struct process_home *home)
 }
 
 /* Create the command's cgroup. */
-static int make_cgroup(struct process_home *home, struct process_set *set)
+static int make_cgroup(struct process_home *home, int64_t id,
+                       struct process_set *set)
 {
     sweep_home(home);
     do {
-        snprintf(set->name, sizeof(set->name), "command-%lu", home->next++);
+        snprintf(set->name, sizeof(set->name), "%" PRId64 "-%lu", id,
+                 home->next++);
     } while (mkdirat(home->cgroup, set->name, 0755) < 0 && errno == EEXIST);
     return openat(home->cgroup, set->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
@@ -316,12 +319,12 @@ static bool is_final(int error)
            error == ENOENT; /* removed by another process */
 }
 
-static pid_t fork_with_cgroup(struct process_home *home,
+static pid_t fork_with_cgroup(struct process_home *home, int64_t id,
                               struct process_set *set)
 {
     pid_t pid = -1;
 
-    set->cgroup = make_cgroup(home, set);
+    set->cgroup = make_cgroup(home, id, set);
     if (set->cgroup >= 0) {
         pid = fork_into(set->cgroup);
         if (pid >= 0)
@@ -335,13 +338,14 @@ static pid_t fork_with_cgroup(struct process_home *home,
     return -ESTALE;
 }
 
-pid_t process_set_fork(struct process_home *home, struct process_set *set)
+pid_t process_set_fork(struct process_home *home, int64_t id,
+                       struct process_set *set)
 {
     pid_t pid;
 
     *set = (struct process_set){ .cgroup = -1 };
     if (home->cgroup >= 0)
-        return fork_with_cgroup(home, set);
+        return fork_with_cgroup(home, id, set);
     pid = fork();
     set->root = pid;
     return pid < 0 ? -errno : pid;
@@ -417,19 +421,40 @@ bool process_set_has_others(const struct process_set *set, pid_t pid)
     return family.other;
 }
 
-/* Return whether a process is in the set's cgroup or one below it. */
-static bool is_in_cgroup(const struct process_set *set, pid_t pid)
+/* Read the path of a process's cgroup, from its name below the home on. Returns
+ * NULL if it is elsewhere. */
+static const char *read_cgroup(pid_t pid, char *text, size_t size)
 {
-    char path[32], text[4096], wanted[96];
+    char path[32], home[64];
     const char *found;
 
     snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-    if (read_text(AT_FDCWD, path, text, sizeof(text)) <= 0)
-        return false;
-    snprintf(wanted, sizeof(wanted), "/" HOME_NAME "/%s", getpid(), set->name);
+    if (read_text(AT_FDCWD, path, text, size) <= 0)
+        return NULL;
+    snprintf(home, sizeof(home), "/" HOME_NAME "/", getpid());
     found = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
-    found = found ? strstr(found, wanted) : NULL;
-    return found && strchr("/\n", found[strlen(wanted)]);
+    found = found ? strstr(found, home) : NULL;
+    return found ? found + strlen(home) : NULL;
+}
+
+/* Return whether a process is in the set's cgroup or one below it. */
+static bool is_in_cgroup(const struct process_set *set, pid_t pid)
+{
+    char text[4096];
+    const char *name = read_cgroup(pid, text, sizeof(text));
+    size_t len = strlen(set->name);
+
+    return name && strncmp(name, set->name, len) == 0 &&
+           strchr("/\n", name[len]);
+}
+
+int64_t process_home_find(const struct process_home *home, pid_t pid)
+{
+    char text[4096];
+    const char *name = read_cgroup(pid, text, sizeof(text));
+    int64_t id;
+
+    return name && sscanf(name, "%" SCNd64 "-", &id) == 1 && id > 0 ? id : 0;
 }
 
 bool process_set_contains(const struct process_home *home,

@@ -43,9 +43,11 @@ void process_home_release(struct process_home *home);
  * leader. */
 bool process_home_has_cgroups(const struct process_home *home);
 
-/* fork() a first process into a new set. Return its pid, 0 in the child, or
- * -errno; -ESTALE: cgroups turned out to be unusable in this home. */
-pid_t process_set_fork(struct process_home *home, struct process_set *set);
+/* fork() a first process into a new set, that of the execution id. Return its
+ * pid, 0 in the child, or -errno; -ESTALE: cgroups turned out to be unusable in
+ * this home. */
+pid_t process_set_fork(struct process_home *home, int64_t id,
+                       struct process_set *set);
 
 /* Send a signal to every process of the set. SIGKILL must be repeated until the
  * set is empty, to reach processes that are being forked. */
@@ -61,6 +63,10 @@ bool process_set_contains(const struct process_home *home,
 /* Return true if the set has a process other than this one and its
  * ancestors. */
 bool process_set_has_others(const struct process_set *set, pid_t pid);
+
+/* With cgroups: return the execution in whose cgroup the process or thread is
+ * now; 0: none. */
+int64_t process_home_find(const struct process_home *home, pid_t pid);
 
 /* Release the set. Its remaining processes continue to run. */
 void process_set_release(struct process_home *home, struct process_set *set);

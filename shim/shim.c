@@ -30,6 +30,7 @@
 #include "shim/bulk_wire.h"
 #include "shim/dispatch.h"
 #include "shim/executions.h"
+#include "shim/forks.h"
 #include "shim/guest.h"
 #include "shim/leftovers.h"
 #include "shim/listeners.h"
@@ -50,12 +51,14 @@ static struct {
     const char *step_socket;
     bool no_init;
     bool no_cgroups;
+    bool no_forks;
 } options = { .port = WIRE_PORT_PATH, .bulk = BULK_PORT_PATH };
 
 static struct port port;
 static struct process_home home;
 static struct leftovers leftovers;
 static struct executions executions;
+static struct forks forks;
 static struct guest_mounts mounts;
 static struct shares shares;
 static struct listeners listeners;
@@ -82,6 +85,9 @@ static const char usage[] =
     "(default: " STEP_SHELL_FOLDER "/step.sock;\n"
     "                  with --no-init: none)\n"
     "  --no-cgroups    find a command's processes by /proc, not by a cgroup\n"
+    "  --no-forks      find the command of a process without the kernel's "
+    "reports\n"
+    "                  of forks\n"
     "  --help, --version\n";
 
 static int64_t now_ms(void)
@@ -105,6 +111,7 @@ static void parse_options(int argc, char **argv)
         { "step-socket", required_argument, NULL, 's' },
         { "no-init", no_argument, NULL, 'i' },
         { "no-cgroups", no_argument, NULL, 'c' },
+        { "no-forks", no_argument, NULL, 'f' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'v' },
         { 0 },
@@ -130,6 +137,9 @@ static void parse_options(int argc, char **argv)
             break;
         case 'c':
             options.no_cgroups = true;
+            break;
+        case 'f':
+            options.no_forks = true;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -247,14 +257,20 @@ static void take_signals(void)
         executions_note_exit(&executions, pid, status);
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return b >= 0 && (a < 0 || b < a) ? b : a;
+}
+
 static int poll_timeout(void)
 {
-    int64_t deadline = executions_deadline_ms(&executions), left, look = -1;
+    int64_t deadline = earlier(executions_deadline_ms(&executions),
+                               forks_deadline_ms(&forks));
+    int64_t left, look = -1;
 
     if (connected)
         look = listeners_deadline_ms(&listeners, executions_run(&executions));
-    if (look >= 0 && (deadline < 0 || look < deadline))
-        deadline = look;
+    deadline = earlier(deadline, look);
     if (again)
         return 0;
     if (deadline < 0)
@@ -296,8 +312,9 @@ static void serve_output(void)
 static void serve_once(void)
 {
     struct pollfd
-        fds[3 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX + STEP_SERVER_FDS];
-    size_t port_at, bulk_at, old_at, count = 0, old_count, shares_at, steps_at;
+        fds[4 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX + STEP_SERVER_FDS];
+    size_t port_at, bulk_at, forks_at, old_at, count = 0, old_count, shares_at,
+                                               steps_at;
     size_t bulk_count = 0;
 
     fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
@@ -309,6 +326,8 @@ static void serve_once(void)
         bulk_count = bulk_poll(&bulk, fds + count);
     count += bulk_count;
     count += executions_poll(&executions, fds + count);
+    forks_at = count;
+    count += forks_poll(&forks, fds + count);
     old_at = count;
     old_count = leftovers_poll(&leftovers, fds + count);
     count += old_count;
@@ -321,6 +340,7 @@ static void serve_once(void)
 
     if (poll(fds, count, poll_timeout()) < 0)
         return;
+    forks_serve(&forks, forks_at < old_at && fds[forks_at].revents, now_ms());
     if (fds[0].revents)
         take_signals();
     bulk_serve(&bulk, fds + bulk_at, bulk_count);
@@ -369,6 +389,7 @@ static void link_parts(void)
     dispatch.steps = &steps;
     dispatch.port = &port;
     dispatch.executions = &executions;
+    dispatch.forks = &forks;
     dispatch.mounts = &mounts;
     dispatch.shares = &shares;
     dispatch.listeners = &listeners;
@@ -405,6 +426,7 @@ int main(int argc, char **argv)
     result = process_home_init(&home, !options.no_cgroups);
     if (result)
         fprintf(stderr, "stepback-shim: subreaper: %s\n", strerror(-result));
+    forks_open(&forks, &executions, !options.no_forks);
     open_steps();
     open_port();
     bulk_open(&bulk, options.bulk);

@@ -69,6 +69,10 @@
  *       The answer to a "step_request", exactly one: "error", the reason, if
  *       it was refused; or "text" (optional) for the user, of at most
  *       WIRE_STEP_TEXT bytes, and "step_id" for "begin".
+ *   {"type":"find_processes","request":5,"pids":[1207,1210]}
+ *       Report the executions of these processes or threads, at most
+ *       WIRE_FIND_MAX, which may have ended. Their numbers are those in the
+ *       shim's pid namespace. Answered with "processes".
  *   {"type":"hello"}
  *       Request another hello, e.g. after a reconnect.
  *   {"type":"shutdown"}
@@ -78,14 +82,14 @@
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
  *    "takes_input":1,"takes_bytes":1,"reports_ports":1,"executions":64,
- *    "steps":1,"init_ms":610,"shim_ms":890,"uptime_ms":900}
+ *    "steps":1,"finds_processes":1,"init_ms":610,"shim_ms":890,"uptime_ms":900}
  *       The first message once the port is open. "takes_bytes": "encoding" is
  *       supported. "reports_ports": "watch_ports" is. "executions" is how many
  *       may run at a time; missing (older shims): one, without the members and
  *       messages above that go beyond a command and its "input". "steps":
- *       "prompt" and "step_request" are supported. The times count from the
- *       kernel's start: the start of the image's init (optional), the start of
- *       the shim, and now.
+ *       "prompt" and "step_request" are supported. "finds_processes": so is
+ *       "find_processes". The times count from the kernel's start: the start
+ *       of the image's init (optional), the start of the shim, and now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
  *       Or stream "stderr". With "encoding":"base64", data is base64: the
@@ -122,6 +126,9 @@
  *         undo      roll back the newest "number" steps
  *       "processes" is 0 if the execution has no processes but the one that
  *       asks and its ancestors. Missing (older shims): unknown.
+ *   {"type":"processes","request":5,"executions":"3 0"}
+ *       The answer to "find_processes": an execution for each of its numbers,
+ *       in order. 0: it is of no execution, or that is unknown.
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".
@@ -132,7 +139,7 @@
  *       A program listens at this port, or ("open":0) no longer. After
  *       "watch_ports" the shim looks once in WIRE_PORTS_MS, while an execution
  *       runs, for a while after that, and while a reported port is open. At
- * most WIRE_PORTS_MAX ports are reported at a time.
+ *       most WIRE_PORTS_MAX ports are reported at a time.
  *   {"type":"error","message":"...","id":42}
  *       A message was refused and had no effect; id if it is known.
  */
@@ -166,6 +173,9 @@
 #define WIRE_STEP_TEXT     (48 * 1024)
 #define WIRE_STEP_REQUESTS 128
 
+/* Maximum number of processes in one "find_processes". */
+#define WIRE_FIND_MAX 256
+
 /* Bytes of standard input that may be in flight to one execution. */
 #define WIRE_INPUT_WINDOW (64 * 1024)
 
@@ -185,6 +195,7 @@
 #define WIRE_WATCH_PORTS     "watch_ports"
 #define WIRE_SHUTDOWN        "shutdown"
 #define WIRE_STEP_ANSWER     "step_answer"
+#define WIRE_FIND_PROCESSES  "find_processes"
 
 /* Both directions. */
 #define WIRE_HELLO "hello"
@@ -199,6 +210,7 @@
 #define WIRE_UNMOUNTED      "unmounted"
 #define WIRE_PORT           "port"
 #define WIRE_STEP_REQUEST   "step_request"
+#define WIRE_PROCESSES      "processes"
 #define WIRE_ERROR          "error"
 
 /* Values of "op". */

@@ -22,6 +22,10 @@ struct step_change {
     char *path, *from;              /* from: NULL unless renamed */
     gint64 size_before, size_after; /* -1: does not exist on that side */
     char *directory;                /* the folder's label, or NULL */
+    /* The executions that made it, the first one first; 0: an unknown one. None
+     * if the host made it. */
+    gint64 by[IC_MAX_BY];
+    unsigned n_by;
 };
 
 /* One folder's part of a step. */

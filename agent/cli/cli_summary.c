@@ -317,9 +317,49 @@ char *cli_summary_barrier(const struct undo_barrier *barrier, unsigned width)
     return cli_fit_end(line->str, width);
 }
 
+static bool has_same_writers(const struct step_change *a,
+                             const struct step_change *b)
+{
+    return a->n_by == b->n_by &&
+           memcmp(a->by, b->by, a->n_by * sizeof(a->by[0])) == 0;
+}
+
+/* Return whether the changes have different writers. */
+static bool has_several_writers(const struct step_report *report)
+{
+    for (guint i = 0; i < report->changes->len; i++) {
+        const struct step_change *change = g_ptr_array_index(report->changes,
+                                                             i);
+
+        if (change->n_by > 1 ||
+            !has_same_writers(change, g_ptr_array_index(report->changes, 0)))
+            return true;
+    }
+    return false;
+}
+
+/* "  (by execution 3)", "  (by executions 3, ?)". */
+static char *writers_text(const struct step_change *change)
+{
+    GString *text = g_string_new(NULL);
+
+    for (unsigned i = 0; i < change->n_by; i++) {
+        g_string_append(text, i > 0               ? ", "
+                              : change->n_by == 1 ? "  (by execution "
+                                                  : "  (by executions ");
+        if (change->by[i] > 0)
+            g_string_append_printf(text, "%" G_GINT64_FORMAT, change->by[i]);
+        else
+            g_string_append_c(text, '?');
+    }
+    if (change->n_by > 0)
+        g_string_append_c(text, ')');
+    return g_string_free(text, FALSE);
+}
+
 /* "    created  b, from a". */
 static void append_change(GString *text, const struct step_change *change,
-                          const struct cli_output *output)
+                          bool has_writers, const struct cli_output *output)
 {
     static const enum cli_paint paints[IC_CHANGE_TYPES] = {
         [IC_CREATED] = PAINT_GOOD,   [IC_MODIFIED] = PAINT_OTHER,
@@ -327,7 +367,9 @@ static void append_change(GString *text, const struct step_change *change,
         [IC_METADATA] = PAINT_OTHER,
     };
     static const char from[] = ", from ";
-    unsigned left = output->width ? output->width - KIND_COLUMNS : 0;
+    g_autofree char *by = has_writers ? writers_text(change) : g_strdup("");
+    unsigned taken = KIND_COLUMNS + (unsigned)strlen(by);
+    unsigned left = output->width ? MAX(output->width, taken + 20) - taken : 0;
     unsigned half = left ? (left - (unsigned)strlen(from)) / 2 : 0;
     g_autofree char *kind = g_strdup_printf("%-8s", kinds[change->type]);
     g_autofree char *shown_kind = cli_output_paint(output, paints[change->type],
@@ -336,8 +378,8 @@ static void append_change(GString *text, const struct step_change *change,
                                         : NULL;
     g_autofree char *shown = cli_summary_path(change->path, old ? half : left);
 
-    g_string_append_printf(text, "    %s %s%s%s\n", shown_kind, shown,
-                           old ? from : "", old ? old : "");
+    g_string_append_printf(text, "    %s %s%s%s%s\n", shown_kind, shown,
+                           old ? from : "", old ? old : "", by);
 }
 
 char *cli_summary_changes(const struct step_report *report,
@@ -345,9 +387,11 @@ char *cli_summary_changes(const struct step_report *report,
 {
     GString *text = g_string_new(NULL);
     gint64 more = report->affected - report->changes->len;
+    bool has_writers = has_several_writers(report);
 
     for (guint i = 0; i < report->changes->len; i++)
-        append_change(text, g_ptr_array_index(report->changes, i), output);
+        append_change(text, g_ptr_array_index(report->changes, i), has_writers,
+                      output);
     if (report->truncated && more > 0)
         g_string_append_printf(text, "    and %" G_GINT64_FORMAT " more\n",
                                more);

@@ -36,7 +36,8 @@ char *cli_summary_preview(const struct step_report *report, unsigned width);
 /* A path, with what is not printable escaped, shortened in the middle. */
 char *cli_summary_path(const char *path, unsigned width);
 
-/* The report's changes, one per line. */
+/* The report's changes, one per line. Each has its executions, if not all
+ * changes have the same. */
 char *cli_summary_changes(const struct step_report *report,
                           const struct cli_output *output);
 

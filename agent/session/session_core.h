@@ -34,6 +34,12 @@ struct session_guest_hooks {
     void (*free)(struct guest_steps *steps); /* or NULL */
 };
 
+/* An engine's question about processes of the guest (session_writers.h). */
+struct session_question {
+    gint64 request;
+    GArray *pids; /* of guint32; NULL: none is pending */
+};
+
 struct session {
     const struct session_guest_hooks *guest_hooks;
     enum session_state state;
@@ -46,6 +52,7 @@ struct session {
     struct session_folder {
         int fd;           /* O_PATH, or -1 */
         json_t *warnings; /* payloads of event.warning, the newest */
+        struct session_question question;
     } folders[SESSION_MAX_DIRECTORIES];
     GError *start_error;   /* why the start failed; kept while the started
                               processes end */
@@ -64,6 +71,7 @@ struct session {
     gint64 last_exec_id;
     void (*next_turn)(struct session *session); /* NULL: none waits */
     gint64 last_copy_id;
+    gint64 last_question;
     guint stop_timer;
     unsigned writes;      /* pending file writes */
     const char *occupied; /* the excluding operation; static, or NULL */

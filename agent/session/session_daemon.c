@@ -10,6 +10,7 @@
 #include "agent/session/session_core.h"
 #include "agent/session/session_guard.h"
 #include "agent/session/session_undo.h"
+#include "agent/session/session_writers.h"
 
 void session_on_folder_event(unsigned index, const char *type, json_t *payload,
                              void *opaque)
@@ -20,6 +21,10 @@ void session_on_folder_event(unsigned index, const char *type, json_t *payload,
 
     if (strcmp(type, "event.history_changed") == 0) {
         session_undo_take_event(session, index, payload);
+        return;
+    }
+    if (strcmp(type, "event.writers") == 0) {
+        session_writers_ask(session, index, payload);
         return;
     }
     copy = payload ? json_deep_copy(payload) : json_object();

@@ -23,6 +23,7 @@
 #include "agent/session/session_guard.h"
 #include "agent/session/session_patch.h"
 #include "agent/session/session_port.h"
+#include "agent/session/session_writers.h"
 #include "agent/session/session_guest_steps.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -56,6 +57,7 @@ static void free_machine(struct session *session)
     session->counters.guest_messages_ignored += machine_complaints(
         session->machine);
     g_clear_pointer(&session->machine, machine_free);
+    session_writers_clear(session);
 }
 
 static void forget_machine(struct session *session)
@@ -127,6 +129,8 @@ static void on_machine_ready(void *opaque)
         if (undo && config->rules)
             prepare(session, i, "safeguard.configure",
                     rules_to_json(config->rules));
+        if (undo)
+            session_writers_follow(session, i);
         prepare(session, i, "status", NULL);
     }
 }
@@ -174,6 +178,7 @@ static const struct machine_callbacks machine_callbacks = {
     .input_taken = session_on_input_taken,
     .refused = session_on_refused,
     .step_request = session_on_step_request,
+    .processes = session_on_processes,
 };
 
 /* ---- start and stop ------------------------------------------------------ */

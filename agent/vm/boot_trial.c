@@ -66,6 +66,10 @@ static void on_step_request(const struct guest_step_request *request,
 {
 }
 
+static void on_processes(const struct guest_processes *processes, void *opaque)
+{
+}
+
 static void on_refused(gint64 id, const char *message, void *opaque)
 {
 }
@@ -81,6 +85,7 @@ static const struct machine_callbacks callbacks = {
     .input_taken = on_input_taken,
     .refused = on_refused,
     .step_request = on_step_request,
+    .processes = on_processes,
 };
 
 gboolean boot_trial_run(const struct session_config *config,

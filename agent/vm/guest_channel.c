@@ -67,6 +67,8 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
                                   &channel->abilities.reports_ports, error) ||
         !message_get_optional_int(message, "steps", 0, 1,
                                   &channel->abilities.steps, error) ||
+        !message_get_optional_int(message, "finds_processes", 0, 1,
+                                  &channel->abilities.finds_processes, error) ||
         !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
                                   &hello.init_ms, error) ||
         !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
@@ -213,6 +215,17 @@ static gboolean take_step_request(struct guest_channel *channel,
     return TRUE;
 }
 
+static gboolean take_processes(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    struct guest_processes processes;
+
+    if (!guest_processes_parse(message, &processes, error))
+        return FALSE;
+    channel->callbacks->processes(&processes, channel->opaque);
+    return TRUE;
+}
+
 static gboolean take_error(struct guest_channel *channel, json_t *message,
                            GError **error)
 {
@@ -263,6 +276,7 @@ static const struct {
     { WIRE_PORT, take_port },
     { WIRE_ERROR, take_error },
     { WIRE_STEP_REQUEST, take_step_request },
+    { WIRE_PROCESSES, take_processes },
 };
 
 static void on_line(struct jsonl_channel *jsonl, enum jsonl_status status,
@@ -452,6 +466,15 @@ void guest_channel_watch_ports(struct guest_channel *channel)
     if (channel->abilities.reports_ports)
         guest_channel_send(channel,
                            json_pack("{s:s}", "type", WIRE_WATCH_PORTS));
+}
+
+bool guest_channel_find_processes(struct guest_channel *channel, gint64 request,
+                                  const GArray *pids)
+{
+    if (!channel->abilities.finds_processes)
+        return false;
+    guest_channel_send(channel, guest_processes_question(request, pids));
+    return true;
 }
 
 void guest_channel_shutdown(struct guest_channel *channel)

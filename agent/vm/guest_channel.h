@@ -17,6 +17,7 @@
 
 #include "agent/base/command.h"
 #include "agent/vm/guest_ports.h"
+#include "agent/vm/guest_processes.h"
 
 struct guest_channel;
 
@@ -66,6 +67,8 @@ struct guest_channel_callbacks {
     void (*port)(const struct guest_port_news *news, void *opaque);
     void (*step_request)(const struct guest_step_request *request,
                          void *opaque);
+    /* The answer to guest_channel_find_processes(). */
+    void (*processes)(const struct guest_processes *processes, void *opaque);
     void (*closed)(void *opaque);
 };
 
@@ -118,6 +121,11 @@ void guest_channel_watch_ports(struct guest_channel *channel);
 void guest_channel_answer_step(struct guest_channel *channel, gint64 request,
                                gint64 step_id, const char *text,
                                const char *error);
+
+/* Ask for the executions of processes (of guint32, at most WIRE_FIND_MAX).
+ * Returns false if the shim is too old. */
+bool guest_channel_find_processes(struct guest_channel *channel, gint64 request,
+                                  const GArray *pids);
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only);

@@ -37,6 +37,7 @@ struct machine_callbacks {
     void (*refused)(gint64 id, const char *message, void *opaque);
     void (*step_request)(const struct guest_step_request *request,
                          void *opaque);
+    void (*processes)(const struct guest_processes *processes, void *opaque);
 };
 
 /* Timestamps: monotonic, in us, 0 if not reached; and the guest's report of its

@@ -230,6 +230,13 @@ static void on_step_request(const struct guest_step_request *request,
     machine->callbacks->step_request(request, machine->opaque);
 }
 
+static void on_processes(const struct guest_processes *processes, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->processes(processes, machine->opaque);
+}
+
 /* QEMU is ending: on_vm_exited() follows with the reason. */
 static void on_guest_closed(void *opaque)
 {
@@ -245,5 +252,6 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .refused = on_refused,
     .port = on_port,
     .step_request = on_step_request,
+    .processes = on_processes,
     .closed = on_guest_closed,
 };

@@ -19,9 +19,10 @@ void capture_note_gone(struct wal *wal, const struct stat *before)
     if (!known || known->flags & STEP_KEPT ||
         (!S_ISDIR(before->st_mode) && before->st_nlink > 1))
         return; /* lives on in the log or under another name */
-    if (known->flags & STEP_CREATED)
+    if (known->flags & STEP_CREATED) {
         step_drop_created(wal->step, before->st_ino);
-    else if (known->flags & STEP_RETIRING)
+        atomic_fetch_add_explicit(&wal->n_dropped, 1, memory_order_relaxed);
+    } else if (known->flags & STEP_RETIRING)
         step_note_retired(wal->step, known);
 }
 

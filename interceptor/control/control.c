@@ -168,6 +168,7 @@ static void run_job(gpointer data, gpointer user_data)
     GSource *source = g_idle_source_new();
 
     handover_take(job);
+    ic_set_writer(IC_WRITER_HOST); /* the pool may lend its threads */
     job->answer = control_ops_carry_out(control->ic, job->request);
     g_source_set_callback(source, job_done, job, job_free);
     handover_give(job);
@@ -178,8 +179,11 @@ static void run_job(gpointer data, gpointer user_data)
 
 static bool is_urgent(json_t *request)
 {
-    return g_strcmp0(json_string_value(json_object_get(request, "type")),
-                     "safeguard.confirm") == 0;
+    const char *type = json_string_value(json_object_get(request, "type"));
+
+    /* A step.close waits for both. */
+    return g_strcmp0(type, "safeguard.confirm") == 0 ||
+           g_strcmp0(type, "writers.name") == 0;
 }
 
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,

@@ -14,6 +14,7 @@
 #include "interceptor/control/control_outside.h"
 #include "interceptor/control/control_restore.h"
 #include "interceptor/control/control_safeguard.h"
+#include "interceptor/control/control_writers.h"
 #include "interceptor/engine/engine.h"
 #include "interceptor/engine/safeguard.h"
 #include "interceptor/report/report.h"
@@ -278,6 +279,8 @@ static const struct {
     { "discard", handle_discard },
     { "write_file", handle_write_file },
     { "status", handle_status },
+    { "writers.follow", control_writers_follow },
+    { "writers.name", control_writers_name },
     { "safeguard.configure", control_safeguard_configure },
     { "safeguard.confirm", control_safeguard_confirm },
 };

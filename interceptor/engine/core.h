@@ -32,6 +32,8 @@
 #include "interceptor/sys/events.h"
 #include "interceptor/watch/watch.h"
 
+enum { WRITERS_SEEN = 1024 };
+
 /* See grants.h. */
 struct grants {
     bool suid, devices;                  /* allowed */
@@ -178,6 +180,9 @@ struct ic {
     uint64_t last_epoch;
     int broken; /* -errno: a rollback stopped half-way; no change is allowed */
     int uncounted; /* -errno: why log_links is incomplete; or 0 */
+
+    struct writers *writers;
+    _Atomic uint64_t writers_seen[WRITERS_SEEN]; /* see writing.h */
 
     struct ic_step_info *recovered;                /* or NULL */
     struct control *control;                       /* of control.c, or NULL */

@@ -374,6 +374,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     stale_init(&ic->stale);
     open_writes_init(&ic->open_writes);
     ic->events = events_new(options->event, options->event_opaque);
+    ic->writers = writers_new(ic->events);
     ic->packer = packer_new();
     ic->drain = options->no_timer;
     ic->default_limits = true;
@@ -418,6 +419,7 @@ void ic_close(struct ic *ic)
     inode_table_free(ic->inodes);
     log_links_free(ic->log_links);
     ic_step_info_free(ic->recovered);
+    writers_free(ic->writers);
     events_free(ic->events);
     parking_clear(&ic->parking);
     stale_clear(&ic->stale);

@@ -37,6 +37,7 @@ static struct ic_step_info *describe_now(struct ic *ic, struct step *step,
     info->exit_code = noted->exit_code;
     info->ended_us = noted->ended_us;
     info->undoable = noted->undoable;
+    report_copy_by(info, noted);
     ic_step_info_free(noted);
     return info;
 }

@@ -15,6 +15,8 @@
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/fail.h"
 
+enum { WRITERS_WAIT_MS = 200 };
+
 /* The client closes a file some 100 us after its last write. */
 #define SETTLE_POLL_US 200
 
@@ -109,6 +111,8 @@ void ic_step_settle(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
     while (open_writes_count(&ic->open_writes, span) > 0 &&
            quiet_left_ms(ic, start, quiet_ms, max_ms) > 0)
         g_usleep(SETTLE_POLL_US);
+    if (quiet_ms > 0 && max_ms > 0)
+        writers_wait(ic->writers, WRITERS_WAIT_MS);
 }
 
 /* With the gate locked: check whether step id can be closed. */
@@ -148,6 +152,8 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     if (!ok)
         return FALSE;
     wait_quiet(ic, quiet_ms, max_ms);
+    if (quiet_ms > 0 && max_ms > 0)
+        writers_wait(ic->writers, WRITERS_WAIT_MS);
     pthread_rwlock_wrlock(&ic->gate);
     ok = close_locked(ic, id, exit_code, ret_info, error);
     stale = stale_take(ic); /* of a denied step */

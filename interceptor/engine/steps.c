@@ -46,6 +46,10 @@ static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
     g_ptr_array_set_size(ic->unkept, 0);
     folder_mark_copy(&wal->step->folder, &ic->folder);
     wal->step->knows_created = true;
+    if (writers_are_followed(ic->writers)) {
+        wal->step->writers = ic->writers;
+        wal->step->writers_table = writers_begin(ic->writers);
+    }
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;
     wal->log_links = ic->log_links;

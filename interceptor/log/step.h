@@ -70,6 +70,7 @@
 #include "interceptor/log/journal.h"
 #include "interceptor/log/meta.h"
 #include "interceptor/log/ctime_ledger.h"
+#include "interceptor/log/writers.h"
 
 struct content;
 
@@ -130,13 +131,16 @@ struct step_inode {
     GPtrArray *bindings; /* borrowed step_binding: entries of this directory */
     GPtrArray *children; /* borrowed step_inode: inodes whose home is here */
     GPtrArray *names;    /* borrowed step_binding: names of this inode */
+
+    struct writer_set by; /* in memory only */
 };
 
 struct step_binding {
     struct step_inode *dir;
     struct step_inode *before; /* NULL: the name did not exist */
     char *name;
-    bool vacant; /* see step_is_vacant(); post_state_mark_vacant() */
+    bool vacant;          /* see step_is_vacant(); post_state_mark_vacant() */
+    struct writer_set by; /* in memory only */
 };
 
 struct step {
@@ -163,6 +167,10 @@ struct step {
     bool damaged;            /* the manifest has bad lines */
     bool unprotected;        /* the step cannot be rolled back */
     int64_t unprotected_ns; /* since when, by the clock of ctimes; 0: unknown */
+
+    /* Of the open step, if its writers are followed; or NULL. Borrowed. */
+    struct writers *writers;
+    uint64_t writers_table;
 };
 
 struct step *step_new(int64_t id, int64_t seq, enum ic_step_type type,

@@ -25,6 +25,7 @@
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/gate.h"
 #include "interceptor/engine/grants.h"
+#include "interceptor/engine/writing.h"
 #include "interceptor/mutate/mutate.h"
 #include "interceptor/mutate/mutate_again.h"
 #include "interceptor/mutate/mutate_name.h"
@@ -123,6 +124,7 @@ static int take_created(struct ic *ic, struct ic_inode *dir, const char *name,
     }
     if (core_captures(ic))
         capture_note_created(&ic->wal, *ret_inode);
+    writing_note_locked(ic, *ret_inode);
     if (ret_stat)
         *ret_stat = st;
     return 0;
@@ -140,7 +142,10 @@ static int begin_create(struct ic *ic, struct ic_inode *dir, const char *name)
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
         rc = durable_check(ic);
-    return rc < 0 ? mutate_finish(ic, rc) : 0;
+    if (rc < 0)
+        return mutate_finish(ic, rc);
+    writing_note_name(ic, dir, name);
+    return 0;
 }
 
 static int create_node_once(struct ic *ic, const struct ic_cred *cred,
@@ -383,6 +388,8 @@ static int link_once(struct ic *ic, struct ic_inode *inode,
             capture_note_created(&ic->wal, inode);
         if (core_captures(ic))
             capture_note_linked(&ic->wal, inode);
+        writing_note_name(ic, dir, name);
+        writing_note_locked(ic, inode);
         if (ret_stat)
             rc = ic_stat(ic, inode, ret_stat);
     }

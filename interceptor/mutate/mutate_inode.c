@@ -15,6 +15,7 @@
 #include "interceptor/engine/gate.h"
 #include "interceptor/engine/grants.h"
 #include "interceptor/engine/safeguard.h"
+#include "interceptor/engine/writing.h"
 #include "interceptor/log/content.h"
 #include "interceptor/mutate/mutate_again.h"
 #include "interceptor/sys/sys.h"
@@ -165,6 +166,8 @@ static int open_once(struct ic *ic, struct ic_inode *inode, int flags,
     fd = rc < 0 ? rc : sys_reopen(inode->fd, (flags & allowed) | O_NONBLOCK);
     if (fd == -EPERM && flags & O_NOATIME)
         fd = sys_reopen(inode->fd, (flags & allowed & ~O_NOATIME) | O_NONBLOCK);
+    if (changes && fd >= 0)
+        writing_note(ic, inode);
     if (changes)
         engine_leave(ic);
     if (fd < 0)
@@ -234,8 +237,10 @@ static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
     n = keep_written(ic, inode, iov, iovcnt, offset, rwf_flags);
     if (n == 0)
         n = sys_pwritev2(fd, iov, iovcnt, offset, rwf_flags);
-    if (n > 0)
+    if (n > 0) {
         inode_note_size(inode, offset + n);
+        writing_note(ic, inode);
+    }
     if (n > 0 && kill_priv)
         kill_suid(fd);
     engine_leave(ic);
@@ -271,8 +276,10 @@ static int fallocate_once(struct ic *ic, struct ic_inode *inode, int fd,
                        : length);
     if (rc == 0)
         rc = sys_fallocate(fd, mode, offset, length);
-    if (rc == 0)
+    if (rc == 0) {
         inode_note_size(inode, offset + length);
+        writing_note(ic, inode);
+    }
     engine_leave(ic);
     return rc;
 }
@@ -299,8 +306,10 @@ static ssize_t copy_file_range_once(struct ic *ic, int in_fd, off_t in_offset,
     if (n == 0)
         n = sys_copy_file_range(in_fd, in_offset, out_fd, out_offset, length,
                                 flags);
-    if (n > 0)
+    if (n > 0) {
         inode_note_size(out_inode, out_offset + n);
+        writing_note(ic, out_inode);
+    }
     engine_leave(ic);
     return n;
 }
@@ -404,6 +413,8 @@ static int setattr_once(struct ic *ic, struct ic_inode *inode, int fd,
                  : keep_meta(ic, inode);
     if (rc == 0)
         rc = apply(inode, fd, attr);
+    if (rc == 0)
+        writing_note(ic, inode);
     engine_leave(ic);
     return rc;
 }
@@ -430,6 +441,8 @@ static int setxattr_once(struct ic *ic, struct ic_inode *inode,
     rc = keep_meta(ic, inode);
     if (rc == 0)
         rc = sys_setxattr_fd(inode->fd, name, value, size, flags);
+    if (rc == 0)
+        writing_note(ic, inode);
     engine_leave(ic);
     return rc;
 }
@@ -451,6 +464,8 @@ static int removexattr_once(struct ic *ic, struct ic_inode *inode,
     rc = keep_meta(ic, inode);
     if (rc == 0)
         rc = sys_removexattr_fd(inode->fd, name);
+    if (rc == 0)
+        writing_note(ic, inode);
     engine_leave(ic);
     return rc;
 }

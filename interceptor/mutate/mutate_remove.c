@@ -11,6 +11,7 @@
 #include "interceptor/capture/capture.h"
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/safeguard.h"
+#include "interceptor/engine/writing.h"
 #include "interceptor/mutate/mutate_again.h"
 #include "interceptor/sys/sys.h"
 
@@ -148,8 +149,10 @@ static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
         if (rc != -EAGAIN)
             break;
     }
-    if (rc == 0)
+    if (rc == 0) {
         safeguard_note_deleted(ic);
+        writing_note_name(ic, dir, name);
+    }
     mutate_let_go(ic, &victim, rc, dir, name);
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }

@@ -18,6 +18,7 @@
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/gate.h"
 #include "interceptor/engine/safeguard.h"
+#include "interceptor/engine/writing.h"
 #include "interceptor/mutate/mutate.h"
 #include "interceptor/mutate/mutate_again.h"
 #include "interceptor/mutate/mutate_name.h"
@@ -408,6 +409,10 @@ static int rename_begun(struct ic *ic, struct rename_end *from,
         rc = rename_once(ic, from, to, flags, i > 0);
         if (rc != -EAGAIN)
             break;
+    }
+    if (rc == 0) {
+        writing_note_name(ic, from->dir, from->name);
+        writing_note_name(ic, to->dir, to->name);
     }
     if (is_renamed(victim.inode, from))
         inode_victim_clear(&victim);

@@ -58,6 +58,34 @@ struct reporter {
     GPtrArray *links;    /* borrowed survey_entry: additional names */
 };
 
+/* Add the executions that changed an inode or a name; either may be NULL. */
+static void add_writers(struct reporter *r, struct ic_change *change,
+                        const struct step_binding *binding,
+                        const struct step_inode *inode)
+{
+    struct step *step = r->step;
+    bool found = false;
+
+    if (!change || !step->writers)
+        return;
+    if (binding)
+        found |= writers_read(step->writers, step->writers_table, &binding->by,
+                              change->by, &change->n_by);
+    if (inode)
+        found |= writers_read(step->writers, step->writers_table, &inode->by,
+                              change->by, &change->n_by);
+    if (!found)
+        change->by[change->n_by++] = 0;
+}
+
+/* The same for what an entry is now. */
+static void add_writers_of(struct reporter *r, struct ic_change *change,
+                           const struct survey_entry *now)
+{
+    add_writers(r, change, now->binding,
+                step_find_inode(r->step, now->st.st_ino));
+}
+
 /* Count a change. path (ownership taken) may be NULL if it is longer than a
  * system call accepts: such a change is counted, but not listed. */
 static struct ic_change *add(struct reporter *r, enum ic_change_type type,
@@ -206,10 +234,15 @@ static void report_links(struct reporter *r)
         const struct survey_entry *now = g_ptr_array_index(r->links, i);
 
         if (is_replacement(r, now))
-            add(r, IC_MODIFIED, path_of(now),
-                size_before(r, now->binding->before), size_of(&now->st));
+            add_writers_of(r,
+                           add(r, IC_MODIFIED, path_of(now),
+                               size_before(r, now->binding->before),
+                               size_of(&now->st)),
+                           now);
         else
-            add(r, IC_CREATED, path_of(now), -1, size_of(&now->st));
+            add_writers_of(
+                r, add(r, IC_CREATED, path_of(now), -1, size_of(&now->st)),
+                now);
     }
 }
 
@@ -259,16 +292,20 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
 
         if (change)
             change->from = g_steal_pointer(&path);
+        add_writers(r, change, binding, NULL);
     } else if (now && !g_hash_table_contains(r->landed, now)) {
         if (!is_arrival_of_recorded(r, now)) /* else see report_links() */
-            add(r, IC_MODIFIED, path_of(now), size_before(r, before),
-                size_of(&now->st));
+            add_writers_of(r,
+                           add(r, IC_MODIFIED, path_of(now),
+                               size_before(r, before), size_of(&now->st)),
+                           now);
     } else { /* a rename onto this path reports the new inode, not the old */
         struct ic_change *change = add(r, IC_DELETED, g_steal_pointer(&path),
                                        -1, -1);
 
         if (change)
             g_hash_table_insert(r->deleted, change, before);
+        add_writers(r, change, binding, NULL);
     }
 }
 
@@ -290,9 +327,15 @@ static void report_inode(struct reporter *r, const struct step_inode *inode,
     bool mtime_is_own = !inode->bindings && now->mtime_changed;
 
     if (inode->flags & STEP_DATA && !(inode->flags & STEP_UNWRITTEN))
-        add(r, IC_MODIFIED, path_of(now), inode->data_size, size_of(&now->st));
+        add_writers(r,
+                    add(r, IC_MODIFIED, path_of(now), inode->data_size,
+                        size_of(&now->st)),
+                    NULL, inode);
     else if (inode->flags & STEP_META && (now->meta_changed || mtime_is_own))
-        add(r, IC_METADATA, path_of(now), size_of(&now->st), size_of(&now->st));
+        add_writers(r,
+                    add(r, IC_METADATA, path_of(now), size_of(&now->st),
+                        size_of(&now->st)),
+                    NULL, inode);
 }
 
 static int compare_changes(gconstpointer a, gconstpointer b)
@@ -324,7 +367,10 @@ static void report_created(struct reporter *r)
             r->survey->created, i);
 
         if (!is_replacement(r, created)) /* a replacement counts as modified */
-            add(r, IC_CREATED, path_of(created), -1, size_of(&created->st));
+            add_writers_of(
+                r,
+                add(r, IC_CREATED, path_of(created), -1, size_of(&created->st)),
+                created);
     }
 }
 
@@ -400,6 +446,26 @@ bool report_is_nothing(const struct step *step, const struct survey *survey,
             return false;
     }
     return true;
+}
+
+void report_copy_by(struct ic_step_info *info, const struct ic_step_info *from)
+{
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+
+    for (guint i = 0; i < from->changes->len; i++) {
+        struct ic_change *change = g_ptr_array_index(from->changes, i);
+
+        g_hash_table_insert(known, change->path, change);
+    }
+    for (guint i = 0; i < info->changes->len; i++) {
+        struct ic_change *change = g_ptr_array_index(info->changes, i);
+        const struct ic_change *same = g_hash_table_lookup(known, change->path);
+
+        if (!same)
+            continue;
+        memcpy(change->by, same->by, sizeof(change->by));
+        change->n_by = same->n_by;
+    }
 }
 
 /* ---- reversing ----------------------------------------------------------- */

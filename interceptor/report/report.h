@@ -45,6 +45,9 @@ json_t *report_to_end_record(const struct ic_step_info *info);
 /* Return an empty report of this step. */
 struct ic_step_info *report_new(const struct step *step);
 
+/* Copy who made each change from another report of the same step. */
+void report_copy_by(struct ic_step_info *info, const struct ic_step_info *from);
+
 /* Turn the report into one of what undoing the step does. */
 void report_turn_round(struct ic_step_info *info);
 

@@ -56,6 +56,7 @@ void p9_dispatch_run(struct p9_request *request, p9_dispatch_done *done)
     request->out = out ? out : small;
     request->room = out && big ? size : sizeof(small);
     request->r.type = (uint8_t)(request->m.type + 1);
+    ic_set_writer(IC_WRITER_UNKNOWN); /* 9P does not name the process */
     if (out)
         r = request->op->handle(request);
     log_trace(LOG_FS_BACKEND, "%s tag %u: %d", p9_message_name(request->m.type),

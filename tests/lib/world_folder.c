@@ -29,6 +29,9 @@ static struct folder *open_folder(struct world *w, bool no_timer,
 
     if (!ic)
         return NULL;
+    /* As under the agent: what is noted must not disturb anything. */
+    ic_follow_writers(ic);
+    ic_set_writer(getpid());
     f = g_new0(struct folder, 1);
     f->ic = ic;
     f->way = g_ptr_array_new_with_free_func((GDestroyNotify)ic_inode_unref);

@@ -189,6 +189,19 @@ def server(box):
     equal(box.run("job", "wait", id).returncode, 143)
 
 
+def writers(box, names_processes):
+    """Reports say who made a change beside an open step; 9P does not tell."""
+    id = int(box.text("exec", "-d", "--step=none", "-w", "/mnt/working", "--",
+                      "sh", "-c", "while ! [ -e go ]; do sleep 0.1; done; "
+                      "mkdir by-server; echo > done"))
+    box.text("exec", "-q", "--", "sh", "-c",
+             "echo > go; while ! [ -e done ]; do sleep 0.1; done")
+    steps = json.loads(box.text("history", "--json"))["steps"]
+    by = {c["path"]: c["by"] for c in steps[0]["changes"]}
+    wanted = {"by-server": id, "done": id, "go": id + 1}
+    equal(by, wanted if names_processes else dict.fromkeys(wanted, "?"))
+
+
 def copies(box):
     source = box.place.root + "/tree"
     os.makedirs(source + "/sub")
@@ -212,6 +225,7 @@ def lived_in(place, backend):
             writes_after_the_end(box)
         lines_are_steps(box)
         server(box)
+        writers(box, backend == "virtiofs")
         copies(box)
 
 

@@ -242,6 +242,7 @@ size_t fuse_server_handle(struct fuse_server *server,
                   request.head.opcode);
         return fuse_request_finish(&request, -ENOSYS);
     }
+    ic_set_writer(request.head.pid);
     r = run_operation(server, operation, &request);
     log_trace(LOG_FS_BACKEND, "%s node %#" G_GINT64_MODIFIER "x: %d",
               operation->name, (guint64)request.head.nodeid, r);
