@@ -75,14 +75,15 @@ static void on_opened(struct step_report *report, const GError *error,
 static void open_step(struct execution *execution)
 {
     struct session *session = execution->session;
+    struct guest_steps *steps = execution->guest_steps;
     struct step_logs logs;
 
     session_get_logs(session, &logs);
     execution_take_turn(execution);
-    execution->guest_steps->busy = true;
+    steps->busy = true;
     exec_open_step(execution->exec, execution->step_id,
-                   guest_scope_innermost(execution->guest_steps)->text, &logs,
-                   on_opened);
+                   guest_scope_innermost(steps)->text, steps->scopes->len == 1,
+                   &logs, on_opened);
 }
 
 static void keep_step(struct execution *execution, struct step_report *report)
