@@ -181,7 +181,10 @@ static bool check_terminal(const struct exec_options *options, const char *verb)
     if (!options->terminal || !options->interactive || options->detach ||
         isatty(STDIN_FILENO))
         return true;
-    cli_options_wrong("%s: stdin is not a terminal; leave out -t", verb);
+    cli_options_wrong("%s: stdin is not a terminal; %s", verb,
+                      strcmp(verb, "shell") == 0
+                          ? "run commands with 'stepback exec'"
+                          : "leave out -t");
     return false;
 }
 
