@@ -11,9 +11,10 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pty_client import Terminal  # noqa: E402
-from sandbox_case import (VM, good, listed, pid_of, refused,  # noqa: E402
+from sandbox_case import (VM, call, good, listed, pid_of, refused,  # noqa: E402
                           sandbox_test, status, up)
-from stdio_client import PROGRAM, contains, equal, eventually, main  # noqa: E402
+from stdio_client import (PROGRAM, contains, equal, eventually,  # noqa: E402
+                          main, test)
 
 # A command line of each verb that needs a sandbox, with its name for {}, and
 # the exit code if there is none.
@@ -79,6 +80,27 @@ def no_sandbox(place):
     good(place, "stop", "--all")
     each(place, RUNNING + LIVE, "one",
          "sandbox one: stopped; start it with 'stepback up one'")
+
+
+@test
+def absurd_sizes(place):
+    """numbers out of range are refused before anything is done"""
+    for words in (("up", "--memory=1"), ("up", "--memory=" + "9" * 30),
+                  ("up", "--idle-timeout=9999999999"),
+                  ("up", "-p", "1:99999"), ("up", "-p", "-1:80"),
+                  ("run", "--timeout=99999999999", "--", "x"),
+                  ("exec", "--timeout=-1", "--", "x"),
+                  ("exec", "--timeout=2000000000", "--", "x"),
+                  ("exec", "--timeout=" + "9" * 30, "--", "x"),
+                  ("stop", "--timeout=99999999999"),
+                  ("port", "add", "80:65536"), ("port", "rm", "65536"),
+                  ("job", "wait", "9" * 30), ("job", "logs", "0"),
+                  ("attach", "-1"), ("history", "--limit=0"),
+                  ("history", "--limit=" + "9" * 30), ("undo", "9" * 30)):
+        code, out, err = call(place, *words)
+        equal((words, code, out, err.count("\n") in (1, 2)),
+              (words, 2, "", True))
+    equal(listed(place), {})
 
 
 @sandbox_test
