@@ -96,9 +96,10 @@ static json_t *remove_port(struct control *control, json_t *payload,
 static json_t *tell_status(struct control *control, json_t *payload,
                            GError **error)
 {
-    return json_pack("{s:o, s:o}", "network_policy",
+    return json_pack("{s:o, s:o, s:o}", "network_policy",
                      network_policy_to_json(gateway_policy(control->gateway)),
-                     "frames", gateway_count(control->gateway));
+                     "frames", gateway_count(control->gateway), "bytes",
+                     gateway_count_bytes(control->gateway));
 }
 
 static json_t *carry_out(struct control *control, const char *type,

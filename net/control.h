@@ -12,7 +12,7 @@
  *                              the channel of port_socket.h, to a port of the
  *                              guest. id: chosen by the supervisor
  *     port.remove {id}
- *     status {}                {"network_policy", "frames":{}}
+ *     status {}                {"network_policy", "frames":{}, "bytes":{}}
  *
  * and to the supervisor:
  *

@@ -44,6 +44,7 @@ struct gateway {
     int64_t second; /* to which rejections belongs */
     unsigned rejections;
     uint64_t from_guest, to_guest, dropped, refused_count;
+    uint64_t bytes_from_guest, bytes_to_guest;
 };
 
 /* ---- frames -------------------------------------------------------------- */
@@ -52,10 +53,18 @@ static void send_to_guest(const uint8_t *data, size_t length, void *opaque)
 {
     struct gateway *gateway = opaque;
 
-    if (stream_send(gateway->stream, data, length))
+    if (stream_send(gateway->stream, data, length)) {
         gateway->to_guest++;
-    else
+        gateway->bytes_to_guest += length;
+    } else {
         gateway->dropped++;
+    }
+}
+
+static void count_from_guest(struct gateway *gateway, const struct frame *frame)
+{
+    gateway->from_guest++;
+    gateway->bytes_from_guest += frame->length;
 }
 
 static void note_limit(struct gateway *gateway, enum share share)
@@ -71,7 +80,7 @@ static void pass_slirp(struct gateway *gateway, const struct frame *frame)
 
     if (length > 0)
         slirp_stack_input(gateway->stack, announcement, length);
-    gateway->from_guest++;
+    count_from_guest(gateway, frame);
     slirp_stack_input(gateway->stack, frame->data, frame->length);
 }
 
@@ -104,7 +113,7 @@ static void pass(struct gateway *gateway, const struct frame *frame, bool dns)
     }
     if (frame->protocol != FRAME_UDP)
         share = SHARE_ECHO;
-    gateway->from_guest++;
+    count_from_guest(gateway, frame);
     if (flows_input(gateway->flows, share, gateway->shares.limit[share], frame))
         note_limit(gateway, share);
 }
@@ -141,7 +150,7 @@ static void judge(struct gateway *gateway, struct frame *frame)
     struct frame whole;
 
     if (inbound_take(gateway->inbound, frame)) {
-        gateway->from_guest++;
+        count_from_guest(gateway, frame);
         return;
     }
     switch (frame_filter_from_guest(&gateway->filter, frame)) {
@@ -345,6 +354,13 @@ json_t *gateway_take_event(struct gateway *gateway, const char **ret_type)
 
     *ret_type = refusal ? "event.refused" : "event.limited";
     return refusal ? refusal : shares_tell(&gateway->shares);
+}
+
+json_t *gateway_count_bytes(const struct gateway *gateway)
+{
+    return json_pack("{s:I, s:I}", "from_guest",
+                     (json_int_t)gateway->bytes_from_guest, "to_guest",
+                     (json_int_t)gateway->bytes_to_guest);
 }
 
 json_t *gateway_count(const struct gateway *gateway)

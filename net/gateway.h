@@ -47,6 +47,9 @@ json_t *gateway_take_event(struct gateway *gateway, const char **ret_type);
 /* Return {"from_guest","to_guest","dropped","refused"}: numbers of frames. */
 json_t *gateway_count(const struct gateway *gateway);
 
+/* Return {"from_guest","to_guest"}: bytes of the frames that passed. */
+json_t *gateway_count_bytes(const struct gateway *gateway);
+
 /* Like slirp_stack_fill() and slirp_stack_poll(). gateway_poll() returns 0 or
  * -errno as in stream.h. */
 void gateway_fill(struct gateway *gateway, GArray *fds, int *timeout);

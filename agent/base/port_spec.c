@@ -63,7 +63,7 @@ gboolean port_spec_parse(const char *text, struct port_spec *ret_spec,
         !parse_port(words[count - 2], true, &spec.host_port) ||
         !parse_port(words[count - 1], false, &spec.guest_port)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "'%.60s' is not a published port; use "
+                    "'%.60s' cannot be published; use "
                     "[ADDRESS:]HOST:GUEST[/udp], such as 8080:80",
                     text);
         return FALSE;

@@ -16,6 +16,7 @@
 #include "agent/cli/exec_keys.h"
 #include "agent/cli/exec_request.h"
 #include "agent/cli/term_guard.h"
+#include "agent/session/session_events.h"
 
 #define DETACH_KEYS "ctrl-p,ctrl-q"
 
@@ -181,7 +182,19 @@ static bool check_terminal(const struct exec_options *options, const char *verb)
     if (!options->terminal || !options->interactive || options->detach ||
         isatty(STDIN_FILENO))
         return true;
-    cli_options_wrong("%s: stdin is not a terminal; leave out -t", verb);
+    cli_options_wrong("%s: stdin is not a terminal; %s", verb,
+                      strcmp(verb, "shell") == 0
+                          ? "run commands with 'stepback exec'"
+                          : "leave out -t");
+    return false;
+}
+
+static bool check_timeout(int timeout)
+{
+    if (timeout >= 0 && timeout <= SESSION_TIMEOUT_MAX_S)
+        return true;
+    cli_options_wrong("exec: --timeout must be a number of seconds, at most %d",
+                      SESSION_TIMEOUT_MAX_S);
     return false;
 }
 
@@ -214,7 +227,8 @@ int cli_exec(int argc, char **argv)
     int exit_code = CLI_USAGE;
 
     if (parse(entries, argc, argv, &arguments) &&
-        parse_keys(&options, DETACH_KEYS) && check_terminal(&options, "exec")) {
+        parse_keys(&options, DETACH_KEYS) && check_timeout(request->timeout) &&
+        check_terminal(&options, "exec")) {
         request->no_wait = options.no_wait;
         exit_code = execute(arguments.name, &options, arguments.words);
     }

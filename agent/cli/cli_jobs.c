@@ -12,7 +12,9 @@
 #include "agent/base/signals.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
+#include "agent/cli/cli_table.h"
 #include "agent/cli/exec_client.h"
 #include "agent/cli/exec_keys.h"
 #include "agent/client/api_link.h"
@@ -30,34 +32,58 @@ static const char *text_of(json_t *object, const char *key)
     return text ? text : "-";
 }
 
-static void print_job(json_t *job)
+static void add_job(struct cli_table *table, json_t *job)
 {
     g_autofree char *bytes = json_bytes_get_path(
         json_object_get(job, "command"));
-    g_autofree char *command = cli_options_printable(bytes ? bytes : "");
-    g_autofree char *label = cli_options_printable(text_of(job, "label"));
     json_t *code = json_object_get(job, "exit_code");
-    g_autofree char *state = code ? g_strdup_printf(
-                                        "ended (%d)",
-                                        (int)json_integer_value(code))
-                                  : g_strdup(text_of(job, "state"));
+    gint64 id = json_integer_value(json_object_get(job, "exec_id"));
 
-    printf("%-5" JSON_INTEGER_FORMAT " %-12s %-20s %-12s %s\n",
-           json_integer_value(json_object_get(job, "exec_id")), state,
-           text_of(job, "started"), label, command);
+    cli_table_add(
+        table, g_strdup_printf("%" G_GINT64_FORMAT, id),
+        code ? g_strdup_printf("ended (%d)", (int)json_integer_value(code))
+             : g_strdup(text_of(job, "state")),
+        g_strdup(text_of(job, "started")),
+        cli_options_printable(text_of(job, "label")),
+        cli_options_printable(bytes ? bytes : ""));
+    cli_table_paint(table, 0, PAINT_ID);
+    cli_table_paint(table, 1,
+                    !code                      ? PAINT_GOOD
+                    : json_integer_value(code) ? PAINT_BAD
+                                               : PAINT_OTHER);
+}
+
+static void print_jobs(json_t *list, const struct cli_output *output)
+{
+    static const struct cli_table_column columns[] = {
+        { "ID", TABLE_RIGHT },     { "STATE", TABLE_LEFT },
+        { "STARTED", TABLE_LEFT }, { "LABEL", TABLE_END },
+        { "COMMAND", TABLE_END },  { NULL },
+    };
+    g_autoptr(cli_table) table = cli_table_new(output, columns);
+    json_t *job;
+    size_t i;
+
+    json_array_foreach(list, i, job)
+    {
+        add_job(table, job);
+    }
+    cli_table_print(table);
 }
 
 int cli_jobs(int argc, char **argv)
 {
     gboolean as_json = FALSE;
+    g_auto(cli_output_options) options = { 0 };
+    struct cli_output output;
     const GOptionEntry entries[] = {
         { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print JSON", NULL },
+        CLI_OUTPUT_COLOR(&options),
         { NULL },
     };
     g_autoptr(GError) error = NULL;
     g_autoptr(sandbox_record) record = NULL;
-    json_t *answer, *list, *job;
-    size_t i;
+    json_t *answer, *list;
 
     if (!cli_options_parse("[NAME] - list the executions of a sandbox", entries,
                            false, &argc, &argv))
@@ -65,6 +91,8 @@ int cli_jobs(int argc, char **argv)
     if (argc > 2)
         return cli_options_wrong("jobs: '%s' is one argument too many",
                                  argv[2]);
+    if (!cli_output_init(&output, "jobs", &options))
+        return CLI_USAGE;
     record = cli_sandbox_find(argv[1], CLI_SANDBOX_RUNNING);
     if (!record)
         return CLI_FAILED;
@@ -72,31 +100,26 @@ int cli_jobs(int argc, char **argv)
     if (!answer)
         return cli_options_failed("%s", error->message);
     list = json_object_get(answer, "executions");
-    if (as_json) {
-        json_dumpf(list, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else {
-        printf("%-5s %-12s %-20s %-12s %s\n", "ID", "STATE", "STARTED", "LABEL",
-               "COMMAND");
-        json_array_foreach(list, i, job)
-        {
-            print_job(job);
-        }
-    }
+    if (as_json)
+        cli_place_print_json(list);
+    else
+        print_jobs(list, &output);
     json_decref(answer);
     return CLI_OK;
 }
 
 /* ---- arguments: [NAME] ID ------------------------------------------------ */
 
-/* Parse "[NAME] ID" from words. Return NULL after an error was printed. */
+/* Parse "[NAME] ID" from words. On failure print the error, and return NULL and
+ * the exit code: failed, or that of a wrong command line. */
 static struct sandbox_record *find(const char *verb, char **words,
-                                   gint64 *ret_id)
+                                   gint64 *ret_id, int failed, int *ret_status)
 {
     unsigned count = g_strv_length(words);
     const char *number = count > 0 ? words[count - 1] : "";
     guint64 id;
 
+    *ret_status = CLI_USAGE;
     if (count < 1 || count > 2 ||
         !g_ascii_string_to_unsigned(number, 10, 1, G_MAXINT64, &id, NULL)) {
         cli_options_wrong("%s: give the id of an execution: " CLI_PROGRAM
@@ -105,6 +128,7 @@ static struct sandbox_record *find(const char *verb, char **words,
         return NULL;
     }
     *ret_id = (gint64)id;
+    *ret_status = failed;
     return cli_sandbox_find(count == 2 ? words[0] : NULL, CLI_SANDBOX_RUNNING);
 }
 
@@ -126,6 +150,7 @@ int cli_attach(int argc, char **argv)
     g_autoptr(sandbox_record) record = NULL;
     struct exec_client_options options = { .report = true };
     gint64 id;
+    int status;
 
     if (!cli_options_parse("[NAME] ID - attach to an execution", entries, false,
                            &argc, &argv))
@@ -134,9 +159,9 @@ int cli_attach(int argc, char **argv)
     if (!sequence && keys && *keys)
         return cli_options_wrong("--detach-keys: '%s' is no key sequence",
                                  keys);
-    record = find("attach", argv + 1, &id);
+    record = find("attach", argv + 1, &id, CLI_RUN_FAILED, &status);
     if (!record)
-        return CLI_USAGE;
+        return status;
     options.input = !no_stdin;
     options.terminal = options.input && isatty(STDIN_FILENO);
     options.keys = options.terminal ? sequence : NULL;
@@ -256,6 +281,7 @@ int cli_job(int argc, char **argv)
     g_autoptr(sandbox_record) record = NULL;
     const char *verb;
     gint64 id;
+    int status;
 
     if (!cli_options_parse("logs|wait|kill [NAME] ID - the output, the end, or "
                            "a signal of an execution",
@@ -268,9 +294,9 @@ int cli_job(int argc, char **argv)
                                  " job logs|wait|kill [NAME] ID");
     if (signal_name && signals_number(signal_name) == 0)
         return cli_options_wrong("--signal: '%s' is no signal", signal_name);
-    record = find("job", argv + 2, &id);
+    record = find("job", argv + 2, &id, CLI_FAILED, &status);
     if (!record)
-        return CLI_USAGE;
+        return status;
     if (strcmp(verb, "logs") == 0)
         return print_logs(record, id, follow);
     return strcmp(verb, "wait") == 0 ? wait_for(record, id)

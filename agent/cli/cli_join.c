@@ -22,13 +22,18 @@ enum { WAIT_MS = 100, START_MAX_MS = 600 * 1000 };
 
 /* ---- the sandbox --------------------------------------------------------- */
 
+static bool is_changing(const struct sandbox_record *record)
+{
+    return record->status == SANDBOX_STARTING ||
+           record->status == SANDBOX_STOPPING;
+}
+
 /* Wait until a sandbox that starts is running; NULL: it has ended. */
 static struct sandbox_record *wait_running(struct sandbox_record *record)
 {
     g_autofree char *name = g_strdup(record->name);
 
-    for (int ms = 0;
-         record && record->status == SANDBOX_STARTING && ms < START_MAX_MS;
+    for (int ms = 0; record && is_changing(record) && ms < START_MAX_MS;
          ms += WAIT_MS) {
         g_usleep(WAIT_MS * 1000);
         sandbox_record_free(record);

@@ -186,7 +186,7 @@ static bool find_sandbox(const struct mcp_options *options,
         return true;
     config = make_config(options, &error);
     if (config)
-        *ret_record = cli_start_new(NULL, config, 0, &error);
+        *ret_record = cli_start_new(NULL, config, 0, NULL, &error);
     if (config)
         session_config_free(config);
     /* Busy: another client has started one at the same time. */

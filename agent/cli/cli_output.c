@@ -20,6 +20,11 @@
 #include "common/fd.h"
 #include "common/host_environ.h"
 
+void cli_output_options_clear(struct cli_output_options *options)
+{
+    g_clear_pointer(&options->color, g_free);
+}
+
 bool cli_output_init(struct cli_output *output, const char *command,
                      const struct cli_output_options *options)
 {

@@ -16,6 +16,10 @@ struct cli_output_options {
     char *color;
     gboolean no_pager;
 };
+typedef struct cli_output_options cli_output_options;
+
+void cli_output_options_clear(struct cli_output_options *options);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(cli_output_options, cli_output_options_clear)
 
 #define CLI_OUTPUT_COLOR(options)                                              \
     {                                                                          \

@@ -13,6 +13,7 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_ports.h"
 #include "agent/cli/cli_sandbox.h"
+#include "agent/cli/cli_table.h"
 #include "agent/wire/port_json.h"
 
 static int failed(GError *error)
@@ -22,7 +23,35 @@ static int failed(GError *error)
     return CLI_FAILED;
 }
 
-static int list(const struct sandbox_record *record, bool json)
+/* ---- the list ------------------------------------------------------------ */
+
+static void add_row(const char *host, const char *guest, const char *status,
+                    void *opaque)
+{
+    struct cli_table *table = opaque;
+
+    cli_table_add(table, g_strdup(host), g_strdup(guest), g_strdup(status));
+    cli_table_paint(table, 0, PAINT_ID);
+    cli_table_paint(
+        table, 2, strcmp(status, "listening") == 0 ? PAINT_GOOD : PAINT_OTHER);
+}
+
+static void print_ports(const struct cli_output *output, json_t *answer)
+{
+    static const struct cli_table_column columns[] = {
+        { "HOST", TABLE_LEFT },
+        { "GUEST", TABLE_LEFT },
+        { "STATUS", TABLE_END },
+        { NULL },
+    };
+    g_autoptr(cli_table) table = cli_table_new(output, columns);
+
+    cli_ports_list(answer, add_row, table);
+    cli_table_print(table);
+}
+
+static int list(const struct sandbox_record *record, bool json,
+                const struct cli_output *output)
 {
     GError *error = NULL;
     json_t *answer = cli_sandbox_ask(record, "port.list", NULL, &error);
@@ -32,10 +61,12 @@ static int list(const struct sandbox_record *record, bool json)
     if (json)
         cli_place_print_json(answer);
     else
-        cli_ports_print(stdout, answer);
+        print_ports(output, answer);
     json_decref(answer);
     return CLI_OK;
 }
+
+/* ---- add and remove ------------------------------------------------------ */
 
 /* Print where the port is: of a free one the host has chosen the number. */
 static int add(const struct sandbox_record *record,
@@ -114,8 +145,11 @@ static int change(const char *name, char **words, bool json)
 int cli_port(int argc, char **argv)
 {
     gboolean json = FALSE;
+    g_auto(cli_output_options) options = { 0 };
+    struct cli_output output;
     const GOptionEntry entries[] = {
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
+        CLI_OUTPUT_COLOR(&options),
         { NULL },
     };
     g_autoptr(sandbox_record) record = NULL;
@@ -126,6 +160,8 @@ int cli_port(int argc, char **argv)
                            "published ports",
                            entries, false, &argc, &argv))
         return CLI_USAGE;
+    if (!cli_output_init(&output, "port", &options))
+        return CLI_USAGE;
     words = argv + 1;
     if (*words && !is_verb(*words))
         name = *words++;
@@ -134,5 +170,5 @@ int cli_port(int argc, char **argv)
     if (*words)
         return cli_options_wrong("port: '%s' is neither add nor rm", *words);
     record = cli_sandbox_find(name, CLI_SANDBOX_RUNNING);
-    return record ? list(record, json) : CLI_FAILED;
+    return record ? list(record, json, &output) : CLI_FAILED;
 }

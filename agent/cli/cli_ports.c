@@ -4,6 +4,7 @@
  */
 #include "agent/cli/cli_ports.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/cli/cli.h"
@@ -88,6 +89,13 @@ static json_int_t get_port(json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
+/* Return "80/tcp": a new string. */
+static char *describe_port(json_t *port, const char *member)
+{
+    return g_strdup_printf("%d/%s", (int)get_port(port, member),
+                           get_text(port, "protocol"));
+}
+
 static bool is_loopback(const char *address)
 {
     return g_str_has_prefix(address, "127.") || strcmp(address, "::1") == 0;
@@ -128,32 +136,26 @@ static bool is_published(json_t *published, json_t *open)
     return false;
 }
 
-void cli_ports_print(FILE *out, json_t *answer)
+void cli_ports_list(json_t *answer, cli_ports_row row, void *opaque)
 {
     json_t *published = json_object_get(answer, "published");
     json_t *listening = json_object_get(answer, "listening"), *port;
     size_t i;
 
-    fprintf(out, "%-22s %-10s %s\n", "HOST", "GUEST", "STATUS");
     json_array_foreach(published, i, port)
     {
         g_autofree char *host = g_strdup_printf(
             "%s:%d", get_text(port, "address"),
             (int)get_port(port, "host_port"));
-        g_autofree char *guest = g_strdup_printf(
-            "%d/%s", (int)get_port(port, "guest_port"),
-            get_text(port, "protocol"));
+        g_autofree char *guest = describe_port(port, "guest_port");
 
-        fprintf(out, "%-22s %-10s %s\n", host, guest,
-                describe_guest(listening, port));
+        row(host, guest, describe_guest(listening, port), opaque);
     }
     json_array_foreach(listening, i, port)
     {
-        g_autofree char *guest = g_strdup_printf(
-            "%d/%s", (int)get_port(port, "port"), get_text(port, "protocol"));
+        g_autofree char *guest = describe_port(port, "port");
 
         if (!is_published(published, port))
-            fprintf(out, "%-22s %-10s %s\n", "-", guest,
-                    "listening, not published");
+            row("-", guest, "listening, not published", opaque);
     }
 }

@@ -8,7 +8,6 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "agent/base/port_spec.h"
 
@@ -25,9 +24,13 @@ gboolean cli_ports_parse_host(const char *text, struct port_spec *ret_spec,
  * (NULL: empty). */
 bool cli_ports_are_in(char *const *values, json_t *list);
 
-/* Print a table of the answer to port.list: the published ports, whether the
- * guest listens there, and the guest's other ports. */
-void cli_ports_print(FILE *out, json_t *answer);
+/* A port: "-" as host if it is not published. All borrowed. */
+typedef void (*cli_ports_row)(const char *host, const char *guest,
+                              const char *status, void *opaque);
+
+/* Pass on each port of the answer to port.list: the published ones, with
+ * whether the guest listens there, and then the guest's others. */
+void cli_ports_list(json_t *answer, cli_ports_row row, void *opaque);
 
 /* Print where the published ports (of struct port_spec) of a started machine
  * are, one a line. */

@@ -11,6 +11,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
+#include "agent/cli/cli_table.h"
 #include "common/json_bytes.h"
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -80,39 +81,65 @@ static char *time_since(const char *time)
     return g_strdup_printf("%" G_GINT64_FORMAT " s", seconds);
 }
 
-static void print_row(const struct sandbox_record *record, int width)
+static enum cli_paint paint_of(enum sandbox_status status)
+{
+    switch (status) {
+    case SANDBOX_RUNNING:
+        return PAINT_GOOD;
+    case SANDBOX_CRASHED:
+    case SANDBOX_FAILED:
+        return PAINT_BAD;
+    default:
+        return PAINT_OTHER;
+    }
+}
+
+/* Return the folders, separated by spaces: a new string. */
+static char *describe_folders(const struct sandbox_record *record)
+{
+    g_autoptr(GPtrArray) folders = sandbox_record_folders(record);
+    GString *text = g_string_new(NULL);
+
+    for (guint i = 0; i < folders->len; i++) {
+        g_autofree char *printable = cli_options_printable(folders->pdata[i]);
+
+        g_string_append_printf(text, "%s%s", i ? " " : "", printable);
+    }
+    return g_string_free(text, FALSE);
+}
+
+static void add_row(struct cli_table *table,
+                    const struct sandbox_record *record)
 {
     bool live = sandbox_record_is_live(record);
     const char *time = json_string_value(
         live ? json_object_get(record->run, "started")
              : json_object_get(record->end, "ended"));
-    g_autofree char *since = time_since(time);
-    g_autoptr(GPtrArray) folders = sandbox_record_folders(record);
-    g_autoptr(GString) shown = g_string_new(NULL);
 
-    for (guint i = 0; i < folders->len; i++) {
-        g_autofree char *printable = cli_options_printable(folders->pdata[i]);
-
-        g_string_append_printf(shown, "%s%s", i ? " " : "", printable);
-    }
-    printf("%-*s  %-8s  %-10s  %s\n", width, record->name,
-           sandbox_status_name(record->status), since,
-           record->problem ? record->problem : shown->str);
+    cli_table_add(table, g_strdup(record->name),
+                  g_strdup(sandbox_status_name(record->status)),
+                  time_since(time),
+                  record->problem ? cli_options_printable(record->problem)
+                                  : describe_folders(record));
+    cli_table_paint(table, 0, PAINT_ID);
+    cli_table_paint(table, 1, paint_of(record->status));
 }
 
-static void print_table(const GPtrArray *records)
+static void print_table(const GPtrArray *records,
+                        const struct cli_output *output)
 {
-    size_t width = strlen("NAME");
+    static const struct cli_table_column columns[] = {
+        { "NAME", TABLE_END },
+        { "STATUS", TABLE_LEFT },
+        { "SINCE", TABLE_LEFT },
+        { "FOLDERS", TABLE_MIDDLE },
+        { NULL },
+    };
+    g_autoptr(cli_table) table = cli_table_new(output, columns);
 
-    for (guint i = 0; i < records->len; i++) {
-        const struct sandbox_record *record = records->pdata[i];
-
-        width = MAX(width, strlen(record->name));
-    }
-    printf("%-*s  %-8s  %-10s  %s\n", (int)width, "NAME", "STATUS", "SINCE",
-           "FOLDERS");
     for (guint i = 0; i < records->len; i++)
-        print_row(records->pdata[i], (int)width);
+        add_row(table, records->pdata[i]);
+    cli_table_print(table);
 }
 
 static void print_json(const GPtrArray *records)
@@ -128,12 +155,15 @@ static void print_json(const GPtrArray *records)
 int cli_ps(int argc, char **argv)
 {
     gboolean all = FALSE, json = FALSE, quiet = FALSE;
+    g_auto(cli_output_options) options = { 0 };
+    struct cli_output output;
     const GOptionEntry entries[] = {
         { "all", 'a', 0, G_OPTION_ARG_NONE, &all,
           "list sandboxes that do not run, too", NULL },
         { "quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print only names",
           NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
+        CLI_OUTPUT_COLOR(&options),
         { NULL },
     };
     g_autoptr(GError) error = NULL;
@@ -143,6 +173,8 @@ int cli_ps(int argc, char **argv)
         return CLI_USAGE;
     if (argc > 1)
         return cli_options_wrong("ps: '%s' is one argument too many", argv[1]);
+    if (!cli_output_init(&output, "ps", &options))
+        return CLI_USAGE;
     records = sandbox_record_load_all(&error);
     if (!records)
         return cli_options_failed("%s", error->message);
@@ -153,7 +185,7 @@ int cli_ps(int argc, char **argv)
     if (json)
         print_json(records);
     else if (!quiet)
-        print_table(records);
+        print_table(records, &output);
     for (guint i = 0; !json && quiet && i < records->len; i++)
         printf("%s\n", ((struct sandbox_record *)records->pdata[i])->name);
     return CLI_OK;
@@ -163,7 +195,12 @@ int cli_ps(int argc, char **argv)
 
 int cli_inspect(int argc, char **argv)
 {
-    const GOptionEntry entries[] = { { NULL } };
+    gboolean json = TRUE; /* always */
+    const GOptionEntry entries[] = {
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, as without it",
+          NULL },
+        { NULL },
+    };
     g_autoptr(sandbox_record) record = NULL;
     g_autoptr(GError) error = NULL;
     json_t *object, *live;

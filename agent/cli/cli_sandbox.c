@@ -75,7 +75,11 @@ static struct sandbox_record *find_named(const char *name,
     if (fits(record, which))
         return record;
     status = sandbox_status_name(record->status);
-    if (sandbox_record_is_live(record))
+    if (record->status == SANDBOX_STOPPING)
+        cli_options_failed("sandbox %s: stopping; once it has stopped, start "
+                           "it again with 'stepback up %s'",
+                           name, name);
+    else if (sandbox_record_is_live(record))
         cli_options_failed("sandbox %s: %s; wait until it runs", name, status);
     else
         cli_options_failed("sandbox %s: %s; start it with 'stepback up %s'",
@@ -89,16 +93,16 @@ static struct sandbox_record *find_named(const char *name,
 static void print_none(const GPtrArray *others, enum cli_sandbox_which which)
 {
     g_autofree char *names = cli_sandbox_names(others);
-    const char *what = which == CLI_SANDBOX_ANY ? "sandbox" : "running sandbox";
+    bool any = which == CLI_SANDBOX_ANY;
 
     if (others->len > 0)
         cli_options_failed("no %s has this folder; name one of %s, or start "
                            "one with 'stepback up'",
-                           what, names);
+                           any ? "sandbox" : "running sandbox", names);
     else
-        cli_options_failed("no %s has this folder, or another one; start one "
-                           "with 'stepback up'",
-                           what);
+        cli_options_failed("%s; start one with 'stepback up'",
+                           any ? "there is no sandbox"
+                               : "no sandbox is running");
 }
 
 static struct sandbox_record *find_here(enum cli_sandbox_which which)

@@ -4,9 +4,11 @@
  */
 #include "agent/cli/cli_start.h"
 
+#include <glib-unix.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/sandbox/sandbox_name.h"
 #include "agent/sandbox/sandbox_spawn.h"
@@ -22,17 +24,77 @@ enum {
     END_ATTEMPTS = 20, /* half a second each (sandbox_store_lock) */
 };
 
+/* ---- progress ------------------------------------------------------------ */
+
+struct waiting {
+    GMainLoop *loop;
+    char *what; /* NULL: not known yet */
+};
+
+static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
+{
+    struct waiting *waiting = data;
+
+    g_main_loop_quit(waiting->loop);
+    return G_SOURCE_REMOVE;
+}
+
+static void wait_readable(int fd, void *opaque)
+{
+    struct waiting *waiting = opaque;
+
+    g_unix_fd_add(fd, G_IO_IN | G_IO_HUP, on_readable, waiting);
+    g_main_loop_run(waiting->loop);
+}
+
+static void take_what(const char *what, void *opaque)
+{
+    struct waiting *waiting = opaque;
+
+    g_free(waiting->what);
+    waiting->what = g_strdup(what);
+}
+
+static const char *what_starts(void *opaque)
+{
+    const struct waiting *waiting = opaque;
+
+    return waiting->what;
+}
+
+static json_t *wait_with_progress(int ready, GError **error)
+{
+    struct waiting waiting = { .loop = g_main_loop_new(NULL, FALSE) };
+    const struct sandbox_spawn_watch watch = { wait_readable, take_what,
+                                               &waiting };
+    struct cli_progress *progress = cli_progress_new(what_starts, &waiting);
+    json_t *session = sandbox_spawn_wait(ready, &watch, error);
+
+    cli_progress_free(progress);
+    g_main_loop_unref(waiting.loop);
+    g_free(waiting.what);
+    return session;
+}
+
+/* ---- start --------------------------------------------------------------- */
+
 /* Start the supervisor with this lock (taken). */
 static struct sandbox_record *start(const char *name, int lock_fd,
-                                    GError **error)
+                                    json_t **ret_session, GError **error)
 {
     int ready = sandbox_spawn(name, lock_fd, error);
-    json_t *session = ready < 0 ? NULL : sandbox_spawn_wait(ready, error);
+    struct sandbox_record *record;
+    json_t *session;
 
-    if (!session)
+    if (ready < 0)
         return NULL;
+    session = ret_session ? wait_with_progress(ready, error)
+                          : sandbox_spawn_wait(ready, NULL, error);
+    record = session ? sandbox_record_load(name, error) : NULL;
+    if (record && ret_session)
+        *ret_session = json_incref(session);
     json_decref(session);
-    return sandbox_record_load(name, error);
+    return record;
 }
 
 /* Refuse a second sandbox over the same folder: their file servers would
@@ -118,7 +180,8 @@ static void remove_failed(const char *name)
 
 struct sandbox_record *cli_start_new(const char *name,
                                      const struct session_config *config,
-                                     gint64 idle_timeout_s, GError **error)
+                                     gint64 idle_timeout_s,
+                                     json_t **ret_session, GError **error)
 {
     g_autofree char *created = NULL;
     struct sandbox_record *record;
@@ -134,14 +197,14 @@ struct sandbox_record *cli_start_new(const char *name,
     fd_close(&claim);
     if (lock < 0)
         return NULL;
-    record = start(created, lock, error);
+    record = start(created, lock, ret_session, error);
     if (!record)
         remove_failed(created);
     return record;
 }
 
 struct sandbox_record *cli_start_again(struct sandbox_record *record,
-                                       GError **error)
+                                       json_t **ret_session, GError **error)
 {
     g_autofree char *name = g_strdup(record->name);
     int lock = sandbox_store_lock(record->dir_fd, error);
@@ -149,5 +212,5 @@ struct sandbox_record *cli_start_again(struct sandbox_record *record,
     sandbox_record_free(record);
     if (lock < 0)
         g_prefix_error(error, "sandbox %s: ", name);
-    return lock < 0 ? NULL : start(name, lock, error);
+    return lock < 0 ? NULL : start(name, lock, ret_session, error);
 }

@@ -2,25 +2,63 @@
  *
  * cli_stats - "stepback stats": what sandboxes use of the host.
  *
- * CPU is the share of one processor during SAMPLE_MS.
+ * CPU is the share of one processor during the last sample; network figures
+ * count frames since the machine's start, seen from the sandbox. On a terminal
+ * the table is replaced again and again, until Ctrl-C.
  */
 #include <glib.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
+#include "agent/cli/cli_table.h"
+#include "agent/cli/cli_terminal.h"
+#include "agent/client/api_link.h"
 #include "agent/sandbox/sandbox_process.h"
 
-enum { SAMPLE_MS = 500 };
+enum {
+    SAMPLE_MS = 500,
+    ASK_MS = 1000, /* a supervisor that hangs must not stop the others' lines */
+};
 
 struct sample {
     struct sandbox_usage first, last;
     double cpu_percent;
+    bool has_network;
+    gint64 in_bytes, out_bytes, in_packets, out_packets;
 };
+
+/* ---- samples ------------------------------------------------------------- */
+
+static gint64 count_of(json_t *answer, const char *what, const char *direction)
+{
+    return json_integer_value(
+        json_object_get(json_object_get(answer, what), direction));
+}
+
+/* A sandbox that starts, ends or has no network card has no figures. */
+static void ask_network(const struct sandbox_record *record,
+                        struct sample *sample)
+{
+    const char *path = sandbox_record_socket(record, "api_socket");
+    json_t *answer = path && record->status == SANDBOX_RUNNING
+                         ? api_link_ask_once(path, "network.status", NULL,
+                                             ASK_MS, NULL)
+                         : NULL;
+
+    if (!answer)
+        return;
+    sample->has_network = true;
+    sample->in_bytes = count_of(answer, "bytes", "to_guest");
+    sample->out_bytes = count_of(answer, "bytes", "from_guest");
+    sample->in_packets = count_of(answer, "frames", "to_guest");
+    sample->out_packets = count_of(answer, "frames", "from_guest");
+    json_decref(answer);
+}
 
 static void take_samples(const GPtrArray *records, struct sample *samples)
 {
@@ -44,25 +82,50 @@ static void take_samples(const GPtrArray *records, struct sample *samples)
                                   0) *
                               100 / seconds;
     }
+    for (guint i = 0; i < records->len; i++)
+        ask_network(records->pdata[i], &samples[i]);
 }
 
-static void print_table(const GPtrArray *records, const struct sample *samples)
+/* ---- output -------------------------------------------------------------- */
+
+static char *size(gint64 bytes)
 {
-    printf("%-20s %7s %10s %10s %10s %5s\n", "NAME", "CPU %", "MEMORY", "READ",
-           "WRITTEN", "PIDS");
+    return g_format_size_full((guint64)bytes, G_FORMAT_SIZE_IEC_UNITS);
+}
+
+static unsigned print_table(const GPtrArray *records,
+                            const struct sample *samples,
+                            const struct cli_output *output)
+{
+    static const struct cli_table_column columns[] = {
+        { "NAME", TABLE_END },
+        { "CPU %", TABLE_RIGHT },
+        { "MEMORY", TABLE_RIGHT },
+        { "NET IN", TABLE_RIGHT },
+        { "NET OUT", TABLE_RIGHT },
+        { "READ", TABLE_RIGHT },
+        { "WRITTEN", TABLE_RIGHT },
+        { "PIDS", TABLE_RIGHT },
+        { NULL },
+    };
+    g_autoptr(cli_table) table = cli_table_new(output, columns);
+
     for (guint i = 0; i < records->len; i++) {
         const struct sandbox_record *record = records->pdata[i];
-        const struct sandbox_usage *usage = &samples[i].last;
-        g_autofree char *memory = g_format_size_full(
-            (guint64)usage->memory_bytes, G_FORMAT_SIZE_IEC_UNITS);
-        g_autofree char *read = g_format_size_full((guint64)usage->read_bytes,
-                                                   G_FORMAT_SIZE_IEC_UNITS);
-        g_autofree char *written = g_format_size_full(
-            (guint64)usage->written_bytes, G_FORMAT_SIZE_IEC_UNITS);
+        const struct sample *sample = &samples[i];
+        const struct sandbox_usage *usage = &sample->last;
 
-        printf("%-20s %7.1f %10s %10s %10s %5u\n", record->name,
-               samples[i].cpu_percent, memory, read, written, usage->processes);
+        cli_table_add(
+            table, g_strdup(record->name),
+            g_strdup_printf("%.1f", sample->cpu_percent),
+            size(usage->memory_bytes),
+            sample->has_network ? size(sample->in_bytes) : g_strdup("-"),
+            sample->has_network ? size(sample->out_bytes) : g_strdup("-"),
+            size(usage->read_bytes), size(usage->written_bytes),
+            g_strdup_printf("%u", usage->processes));
+        cli_table_paint(table, 0, PAINT_ID);
     }
+    return cli_table_print(table);
 }
 
 static void print_json(const GPtrArray *records, const struct sample *samples)
@@ -71,20 +134,31 @@ static void print_json(const GPtrArray *records, const struct sample *samples)
 
     for (guint i = 0; i < records->len; i++) {
         const struct sandbox_record *record = records->pdata[i];
-        const struct sandbox_usage *usage = &samples[i].last;
+        const struct sample *sample = &samples[i];
+        const struct sandbox_usage *usage = &sample->last;
+        json_t *object = json_pack(
+            "{s:s, s:f, s:f, s:I, s:I, s:I, s:i}", "name", record->name,
+            "cpu_percent", sample->cpu_percent, "cpu_seconds",
+            usage->cpu_seconds, "memory_bytes", (json_int_t)usage->memory_bytes,
+            "read_bytes", (json_int_t)usage->read_bytes, "written_bytes",
+            (json_int_t)usage->written_bytes, "processes",
+            (int)usage->processes);
 
-        json_array_append_new(
-            list, json_pack("{s:s, s:f, s:f, s:I, s:I, s:I, s:i}", "name",
-                            record->name, "cpu_percent", samples[i].cpu_percent,
-                            "cpu_seconds", usage->cpu_seconds, "memory_bytes",
-                            (json_int_t)usage->memory_bytes, "read_bytes",
-                            (json_int_t)usage->read_bytes, "written_bytes",
-                            (json_int_t)usage->written_bytes, "processes",
-                            (int)usage->processes));
+        if (sample->has_network)
+            json_object_update_new(
+                object,
+                json_pack("{s:I, s:I, s:I, s:I}", "network_in_bytes",
+                          (json_int_t)sample->in_bytes, "network_out_bytes",
+                          (json_int_t)sample->out_bytes, "network_in_packets",
+                          (json_int_t)sample->in_packets, "network_out_packets",
+                          (json_int_t)sample->out_packets));
+        json_array_append_new(list, object);
     }
     cli_place_print_json(list);
     json_decref(list);
 }
+
+/* ---- the command --------------------------------------------------------- */
 
 /* The named sandbox, or all that run. Returns a new array, or NULL after
  * printing the error. */
@@ -105,27 +179,51 @@ static GPtrArray *find(char **words)
     return records;
 }
 
-int cli_stats(int argc, char **argv)
+/* Print the figures, in the place of the lines printed before. Return the
+ * number of lines, or -1 after printing an error. */
+static int print_once(char **words, bool json, const struct cli_output *output,
+                      int lines)
 {
-    gboolean json = FALSE;
-    const GOptionEntry entries[] = {
-        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
-        { NULL },
-    };
-    g_autoptr(GPtrArray) records = NULL;
+    g_autoptr(GPtrArray) records = find(words);
     g_autofree struct sample *samples = NULL;
+    int printed = 0;
 
-    if (!cli_options_parse("[NAME...] - print what sandboxes use of this host",
-                           entries, false, &argc, &argv))
-        return CLI_USAGE;
-    records = find(argv + 1);
     if (!records)
-        return CLI_FAILED;
+        return -1;
     samples = g_new0(struct sample, records->len + 1);
     take_samples(records, samples);
+    if (lines > 0)
+        printf("\033[%dA\033[J", lines);
     if (json)
         print_json(records, samples);
     else
-        print_table(records, samples);
-    return CLI_OK;
+        printed = (int)print_table(records, samples, output);
+    fflush(stdout);
+    return printed;
+}
+
+int cli_stats(int argc, char **argv)
+{
+    gboolean json = FALSE, no_stream = FALSE;
+    g_auto(cli_output_options) options = { 0 };
+    struct cli_output output;
+    const GOptionEntry entries[] = {
+        { "no-stream", 0, 0, G_OPTION_ARG_NONE, &no_stream,
+          "print once, also on a terminal", NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, once", NULL },
+        CLI_OUTPUT_COLOR(&options),
+        { NULL },
+    };
+    int lines = 0;
+
+    if (!cli_options_parse("[NAME...] - print what sandboxes use of this host",
+                           entries, false, &argc, &argv) ||
+        !cli_output_init(&output, "stats", &options))
+        return CLI_USAGE;
+    no_stream |= json || !cli_terminal_moves(STDOUT_FILENO);
+    do {
+        output.width = cli_terminal_fit_width(STDOUT_FILENO);
+        lines = print_once(argv + 1, json, &output, lines);
+    } while (lines >= 0 && !no_stream);
+    return lines < 0 ? CLI_FAILED : CLI_OK;
 }

@@ -106,7 +106,9 @@ gboolean cli_stop_sandbox(const struct sandbox_record *record,
     fd_auto int pidfd = open_supervisor(record);
     bool ended = pidfd < 0;
 
-    if (!ended)
+    /* A second SIGTERM would not wait for the machine. */
+    if (!ended &&
+        (how != CLI_STOP_IN_ORDER || record->status != SANDBOX_STOPPING))
         send_signal(pidfd, SIGTERM);
     if (!ended && how == CLI_STOP_IN_ORDER)
         ended = wait_process(pidfd, timeout_s);

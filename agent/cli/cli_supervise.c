@@ -33,6 +33,7 @@
 #include "agent/sandbox/sandbox_file.h"
 #include "agent/sandbox/sandbox_log.h"
 #include "agent/sandbox/sandbox_record.h"
+#include "agent/sandbox/sandbox_spawn.h"
 #include "agent/sandbox/sandbox_store.h"
 #include "agent/session/session_exec.h"
 #include "agent/stdio/api_socket.h"
@@ -45,14 +46,15 @@
 #include "common/log.h"
 #include "common/message.h"
 
-enum { STOP_RETRY_MS = 50, TICK_S = 1 };
+enum { STOP_RETRY_MS = 50, TICK_S = 1, PROGRESS_MS = 100 };
 
 struct supervisor {
     GMainLoop *loop;
     char *name;
     int dir_fd, lock_fd, ready_fd;
-    guint ready_source;
-    json_t *config; /* config.json */
+    guint ready_source, progress_timer;
+    char *waits_for; /* as the starter knows it */
+    json_t *config;  /* config.json */
     gint64 idle_timeout_s;
     gint64 idle_since; /* monotonic; 0: not idle */
 
@@ -93,6 +95,17 @@ static gboolean stop(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* If that fails, the sandbox appears to run until it has ended. */
+static void write_ending(struct supervisor *self)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *run = sandbox_file_read(self->dir_fd, SANDBOX_RUN, &error);
+
+    if (!run || !sandbox_file_write(self->dir_fd, SANDBOX_RUN,
+                                    sandbox_run_ending(run), &error))
+        log_warn(LOG_SESSION, "%s", error->message);
+}
+
 /* message may be NULL. */
 static void end(struct supervisor *self, const char *reason,
                 const char *message)
@@ -103,6 +116,7 @@ static void end(struct supervisor *self, const char *reason,
     self->reason = reason;
     self->message = g_strdup(message);
     log_info(LOG_SESSION, "the sandbox ends: %s", reason);
+    write_ending(self);
     stop(self);
 }
 
@@ -121,18 +135,41 @@ static gboolean on_signal(gpointer data)
 
 /* ---- the start ----------------------------------------------------------- */
 
-/* Answer the starter (message is taken), and leave it. */
-static void report(struct supervisor *self, json_t *message)
+/* Send the starter a line; message is taken. */
+static void tell(struct supervisor *self, json_t *message)
 {
     char *text = json_dumps(message, JSON_COMPACT);
     g_autofree char *line = g_strdup_printf("%s\n", text);
 
-    g_clear_handle_id(&self->ready_source, g_source_remove);
     if (self->ready_fd >= 0)
         fd_write_all(self->ready_fd, line, strlen(line));
-    fd_close(&self->ready_fd);
     free(text);
     json_decref(message);
+}
+
+/* Answer the starter (message is taken), and leave it. */
+static void report(struct supervisor *self, json_t *message)
+{
+    g_clear_handle_id(&self->ready_source, g_source_remove);
+    g_clear_handle_id(&self->progress_timer, g_source_remove);
+    tell(self, message);
+    fd_close(&self->ready_fd);
+}
+
+/* A start waits for few things, so that this never fills the pipe. */
+static gboolean on_progress(gpointer data)
+{
+    struct supervisor *self = data;
+    struct session_status status;
+
+    session_get_status(self->session, &status);
+    if (!status.waits_for || g_strcmp0(status.waits_for, self->waits_for) == 0)
+        return G_SOURCE_CONTINUE;
+    g_free(self->waits_for);
+    self->waits_for = g_strdup(status.waits_for);
+    tell(self, message_event(SANDBOX_SPAWN_PROGRESS,
+                             json_pack("{s:s}", "waits_for", self->waits_for)));
+    return G_SOURCE_CONTINUE;
 }
 
 static gboolean write_run(struct supervisor *self, bool running, GError **error)
@@ -167,6 +204,7 @@ static gboolean on_starter_gone(int fd, GIOCondition condition, gpointer data)
     struct supervisor *self = data;
 
     self->ready_source = 0;
+    g_clear_handle_id(&self->progress_timer, g_source_remove);
     end(self, "stopped", "the start was abandoned");
     return G_SOURCE_REMOVE;
 }
@@ -347,9 +385,12 @@ static void run(struct supervisor *self, struct session_config *config)
     self->session = session_new("info", &session_callbacks, self);
     self->mcp = mcp_session_new(self->session);
     if (open_sockets(self, config, &error)) {
-        if (self->ready_fd >= 0)
+        if (self->ready_fd >= 0) {
             self->ready_source = g_unix_fd_add(self->ready_fd, G_IO_ERR,
                                                on_starter_gone, self);
+            self->progress_timer = g_timeout_add(PROGRESS_MS, on_progress,
+                                                 self);
+        }
         session_start(self->session, config, on_started, self);
         g_timeout_add_seconds(TICK_S, on_tick, self);
         g_main_loop_run(self->loop);
@@ -425,6 +466,7 @@ int cli_supervise(int argc, char **argv)
     g_free(self.api_path);
     g_free(self.mcp_path);
     g_free(self.message);
+    g_free(self.waits_for);
     fd_close(&self.dir_fd);
     fd_close(&self.lock_fd);
     return status;

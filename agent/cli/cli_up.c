@@ -14,9 +14,11 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_ports.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_start.h"
 #include "agent/sandbox/sandbox_name.h"
+#include "agent/wire/port_json.h"
 #include "common/errors.h"
 
 enum { IDLE_MAX_S = 30 * 24 * 3600 };
@@ -35,49 +37,67 @@ static bool is_chatty(void)
 }
 
 /* record is taken; NULL: error. */
-static int report(struct sandbox_record *record, const GError *error,
-                  gint64 began)
+static int report(struct sandbox_record *record, const GError *error)
 {
     if (!record)
         return cli_options_failed("%s", error->message);
-    if (is_chatty() && began > 0)
-        fprintf(stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
-                (double)(g_get_monotonic_time() - began) / G_USEC_PER_SEC);
-    else if (began == 0)
-        fprintf(stderr, CLI_PROGRAM ": sandbox %s: already running\n",
-                record->name);
     printf("%s\n", record->name);
     sandbox_record_free(record);
     return CLI_OK;
 }
 
-static gint64 begin(void)
+/* The host may have chosen a port. */
+static void print_ports(json_t *session)
 {
-    if (is_chatty())
-        fprintf(stderr, CLI_PROGRAM ": starting the VM...\n");
-    return g_get_monotonic_time();
+    g_autoptr(GArray)
+        ports = g_array_new(FALSE, FALSE, sizeof(struct port_spec));
+
+    if (ports_from_json(json_object_get(session, "ports"), ports, NULL))
+        cli_ports_report(ports);
+}
+
+/* record and session are taken; NULL: error. */
+static int report_start(struct sandbox_record *record, json_t *session,
+                        const GError *error, gint64 began)
+{
+    if (record && is_chatty())
+        fprintf(stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+                (double)(g_get_monotonic_time() - began) / G_USEC_PER_SEC);
+    if (record)
+        print_ports(session);
+    json_decref(session);
+    return report(record, error);
+}
+
+static int report_running(struct sandbox_record *record)
+{
+    fprintf(stderr, CLI_PROGRAM ": sandbox %s: already running\n",
+            record->name);
+    return report(record, NULL);
 }
 
 static int start_new(const struct up *up)
 {
     g_autoptr(GError) error = NULL;
     struct session_config *config = cli_machine_config(&up->machine, &error);
+    gint64 began = g_get_monotonic_time();
     struct sandbox_record *record;
-    gint64 began;
+    json_t *session = NULL;
 
     if (!config)
         return cli_options_failed("%s", error->message);
-    began = begin();
-    record = cli_start_new(up->name, config, up->idle_timeout, &error);
+    record = cli_start_new(up->name, config, up->idle_timeout, &session,
+                           &error);
     session_config_free(config);
-    return report(record, error, began);
+    return report_start(record, session, error, began);
 }
 
 /* Start an existing sandbox (taken), if it does not run. */
 static int start_again(struct sandbox_record *record, const struct up *up)
 {
     g_autoptr(GError) error = NULL;
-    gint64 began;
+    gint64 began = g_get_monotonic_time();
+    json_t *session = NULL;
 
     if (up->has_options) {
         cli_options_failed("sandbox %s: already exists, and options apply to a "
@@ -93,11 +113,17 @@ static int start_again(struct sandbox_record *record, const struct up *up)
         sandbox_record_free(record);
         return CLI_FAILED;
     }
+    if (record->status == SANDBOX_STOPPING) {
+        cli_options_failed("sandbox %s: stopping; wait until it has stopped "
+                           "('stepback stop %s' does), and try again",
+                           record->name, record->name);
+        sandbox_record_free(record);
+        return CLI_FAILED;
+    }
     if (sandbox_record_is_live(record))
-        return report(record, NULL, 0);
-    began = begin();
-    record = cli_start_again(record, &error);
-    return report(record, error, began);
+        return report_running(record);
+    record = cli_start_again(record, &session, &error);
+    return report_start(record, session, error, began);
 }
 
 /* Without name and options: the sandbox that runs over the current directory,

@@ -17,8 +17,8 @@
 
 static const char *const status_names[] = {
     [SANDBOX_STARTING] = "starting", [SANDBOX_RUNNING] = "running",
-    [SANDBOX_STOPPED] = "stopped",   [SANDBOX_CRASHED] = "crashed",
-    [SANDBOX_FAILED] = "error",
+    [SANDBOX_STOPPING] = "stopping", [SANDBOX_STOPPED] = "stopped",
+    [SANDBOX_CRASHED] = "crashed",   [SANDBOX_FAILED] = "error",
 };
 
 const char *sandbox_status_name(enum sandbox_status status)
@@ -29,7 +29,8 @@ const char *sandbox_status_name(enum sandbox_status status)
 bool sandbox_record_is_live(const struct sandbox_record *record)
 {
     return record->status == SANDBOX_STARTING ||
-           record->status == SANDBOX_RUNNING;
+           record->status == SANDBOX_RUNNING ||
+           record->status == SANDBOX_STOPPING;
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -44,6 +45,8 @@ static enum sandbox_status status_of(const struct sandbox_record *record,
 {
     const char *reason = text_of(record->end, "reason");
 
+    if (locked && json_is_true(json_object_get(record->run, "ending")))
+        return SANDBOX_STOPPING;
     if (locked)
         return json_is_true(json_object_get(record->run, "running"))
                    ? SANDBOX_RUNNING
@@ -184,6 +187,12 @@ json_t *sandbox_run_new(const char *api_socket, const char *mcp_socket,
                      "pid_start", (json_int_t)sandbox_process_start(getpid()),
                      "started", now, "api_socket", api_socket, "mcp_socket",
                      mcp_socket, "running", running);
+}
+
+json_t *sandbox_run_ending(json_t *run)
+{
+    json_object_set_new(run, "ending", json_true());
+    return run;
 }
 
 json_t *sandbox_end_new(const char *reason, const char *message)

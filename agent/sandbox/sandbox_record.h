@@ -13,6 +13,7 @@
 enum sandbox_status {
     SANDBOX_STARTING,
     SANDBOX_RUNNING,
+    SANDBOX_STOPPING,
     SANDBOX_STOPPED,
     SANDBOX_CRASHED, /* the supervisor was killed */
     SANDBOX_FAILED,  /* "error": it could not start, or lost its machine, or its
@@ -66,6 +67,9 @@ json_t *sandbox_config_new(const char *name, json_t *session,
 /* Build run.json for this process. Returns a new object. */
 json_t *sandbox_run_new(const char *api_socket, const char *mcp_socket,
                         bool running);
+
+/* Mark run.json (taken) as that of a supervisor that ends. */
+json_t *sandbox_run_ending(json_t *run);
 
 /* Build end.json. reason: stopped, idle, killed, start_failed or machine_lost;
  * message may be NULL. Returns a new object. */

@@ -92,27 +92,65 @@ int sandbox_spawn(const char *name, int lock_fd, GError **error)
     return -1;
 }
 
-/* Read all that the supervisor writes: its only line. */
-static char *read_answer(int fd)
+/* Report a line of progress. Return false if it is something else. */
+static bool take_progress(json_t *message,
+                          const struct sandbox_spawn_watch *watch)
 {
-    GString *text = g_string_new(NULL);
+    json_t *payload = json_object_get(message, "payload");
+    const char *type = json_string_value(json_object_get(message, "type"));
+    const char *what = json_string_value(json_object_get(payload, "waits_for"));
+
+    if (g_strcmp0(type, SANDBOX_SPAWN_PROGRESS) != 0)
+        return false;
+    if (watch && what)
+        watch->waits_for(what, watch->opaque);
+    return true;
+}
+
+/* Return the first message in text that is no progress, or NULL; remove what
+ * was parsed. */
+static json_t *take_lines(GString *text,
+                          const struct sandbox_spawn_watch *watch)
+{
+    const char *end;
+
+    while ((end = memchr(text->str, '\n', text->len))) {
+        json_t *message = json_loadb(text->str, (size_t)(end - text->str), 0,
+                                     NULL);
+
+        if (!take_progress(message, watch))
+            return message;
+        json_decref(message);
+        g_string_erase(text, 0, end + 1 - text->str);
+    }
+    return NULL;
+}
+
+static json_t *read_answer(int fd, const struct sandbox_spawn_watch *watch)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    json_t *answer = NULL;
     char chunk[4096];
     ssize_t n;
 
-    while (text->len < ANSWER_MAX) {
+    while (!answer && text->len < ANSWER_MAX) {
+        if (watch)
+            watch->wait(fd, watch->opaque);
         n = read(fd, chunk, sizeof(chunk));
         if (n > 0)
             g_string_append_len(text, chunk, n);
         else if (n == 0 || errno != EINTR)
             break;
+        answer = take_lines(text, watch);
     }
-    return g_string_free(text, FALSE);
+    return answer;
 }
 
-json_t *sandbox_spawn_wait(int ready_fd, GError **error)
+json_t *sandbox_spawn_wait(int ready_fd,
+                           const struct sandbox_spawn_watch *watch,
+                           GError **error)
 {
-    g_autofree char *text = read_answer(ready_fd);
-    json_t *message = json_loads(text, 0, NULL), *session = NULL;
+    json_t *message = read_answer(ready_fd, watch), *session = NULL;
 
     fd_close(&ready_fd);
     if (!json_is_object(message))

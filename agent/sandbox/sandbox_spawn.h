@@ -8,15 +8,28 @@
 #include <glib.h>
 #include <jansson.h>
 
+/* What the supervisor sends before its answer. */
+#define SANDBOX_SPAWN_PROGRESS "event.progress"
+
 /* Start "stepback supervise NAME" in a session of its own, with "/" as working
  * directory and no other fds, and hand it the lock (taken). Return a pipe for
  * sandbox_spawn_wait(): a new fd. The start is abandoned when the fd is closed
  * before. On failure return -1 with ERROR_VM_LAUNCH_FAILED. */
 int sandbox_spawn(const char *name, int lock_fd, GError **error);
 
-/* Wait until the sandbox runs. Takes the fd. Return the session as in
- * session.status: a new object. On failure return NULL and the supervisor's
- * error. */
-json_t *sandbox_spawn_wait(int ready_fd, GError **error);
+/* For a caller that shows what the start waits for. */
+struct sandbox_spawn_watch {
+    /* Return when the fd can be read. */
+    void (*wait)(int fd, void *opaque);
+    void (*waits_for)(const char *what, void *opaque);
+    void *opaque;
+};
+
+/* Wait until the sandbox runs. Takes the fd; watch may be NULL. Return the
+ * session as in session.status: a new object. On failure return NULL and the
+ * supervisor's error. */
+json_t *sandbox_spawn_wait(int ready_fd,
+                           const struct sandbox_spawn_watch *watch,
+                           GError **error);
 
 #endif

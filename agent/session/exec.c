@@ -12,6 +12,8 @@
 #include "agent/session/exec.h"
 
 #include "agent/session/exec_flow.h"
+#include "agent/session/held_timer.h"
+#include "agent/session/line_stop.h"
 #include "agent/session/step_span.h"
 #include "common/log.h"
 
@@ -38,61 +40,18 @@ struct exec {
                     */
     gint64 started;
     guint64 dropped;
-    guint timer;
-    GSourceFunc timer_func; /* NULL: no timer is armed, even after a hold */
-    gint64 timer_end, timer_left; /* us; timer_left applies while held */
-    bool held;
+    struct held_timer timer;
     int stop_reason; /* enum error_code, or 0 */
-    char *refusal;   /* why the shim did not take the command, or NULL */
+    int step_stop;   /* the same for the open step within the command */
+    bool is_line;    /* that step is a line of a shell */
+    struct line_stop line_stop;
+    char *refusal; /* why the shim did not take the command, or NULL */
 };
-
-/* ---- timers -------------------------------------------------------------- */
-
-static void stop_timer(struct exec *exec)
-{
-    g_clear_handle_id(&exec->timer, g_source_remove);
-    exec->timer_func = NULL;
-}
-
-static gboolean on_timer(gpointer data)
-{
-    struct exec *exec = data;
-    GSourceFunc func = exec->timer_func;
-
-    exec->timer = 0;
-    exec->timer_func = NULL;
-    return func(exec);
-}
-
-static void run_timer(struct exec *exec, gint64 left_us)
-{
-    exec->timer_end = g_get_monotonic_time() + left_us;
-    exec->timer_left = left_us;
-    if (!exec->held)
-        exec->timer = g_timeout_add((guint)CLAMP(left_us / 1000, 0, G_MAXUINT),
-                                    on_timer, exec);
-}
-
-static void start_timer(struct exec *exec, gint64 ms, GSourceFunc func)
-{
-    stop_timer(exec);
-    exec->timer_func = func;
-    run_timer(exec, ms * 1000);
-}
 
 void exec_hold(struct exec *exec, bool hold)
 {
-    if (exec->held == hold)
-        return;
-    exec->held = hold;
-    if (!exec->timer_func)
-        return;
-    if (hold) {
-        g_clear_handle_id(&exec->timer, g_source_remove);
-        exec->timer_left = exec->timer_end - g_get_monotonic_time();
-    } else {
-        run_timer(exec, exec->timer_left);
-    }
+    held_timer_hold(&exec->timer, hold);
+    line_stop_hold(&exec->line_stop, hold);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -103,7 +62,7 @@ static void finish(struct exec *exec, struct step_report *report,
     if (exec->state == OVER)
         return;
     exec->state = OVER;
-    stop_timer(exec);
+    held_timer_stop(&exec->timer);
     exec->callbacks->done(exec, report, error, exec->opaque);
 }
 
@@ -126,17 +85,19 @@ static struct step_report *plain_report(const struct exec *exec)
  * or come from a hostile guest. */
 static GError *stop_error(const struct exec *exec)
 {
-    if (exec->stop_reason == ERROR_TIMEOUT)
+    int reason = exec->stop_reason ? exec->stop_reason : exec->step_stop;
+
+    if (reason == ERROR_TIMEOUT)
         return g_error_new(
             STEPBACK_ERROR, ERROR_TIMEOUT,
             "the command exceeded its timeout of %u s and was stopped",
             exec->command->timeout_seconds);
-    if (exec->stop_reason == ERROR_DENIED)
+    if (reason == ERROR_DENIED)
         return g_error_new_literal(
             STEPBACK_ERROR, ERROR_DENIED,
             "a safeguard denied the step: it was rolled back");
-    if (exec->stop_reason)
-        return g_error_new_literal(STEPBACK_ERROR, exec->stop_reason,
+    if (reason)
+        return g_error_new_literal(STEPBACK_ERROR, reason,
                                    "the command was cancelled");
     if (exec->refusal)
         return g_error_new(STEPBACK_ERROR, ERROR_INVALID_FIELD,
@@ -169,7 +130,8 @@ static void on_step_closed(struct step_report *report, const GError *error,
 /* The command has ended, or never began. */
 static void close_step(struct exec *exec)
 {
-    stop_timer(exec);
+    held_timer_stop(&exec->timer);
+    line_stop_end(&exec->line_stop);
     exec_flow_end(exec->flow);
     if (!exec->span) {
         g_autoptr(GError) why = stop_error(exec);
@@ -190,7 +152,9 @@ static void close_step(struct exec *exec)
 static void end_inner_step(struct exec *exec)
 {
     g_clear_pointer(&exec->span, step_span_free);
+    line_stop_end(&exec->line_stop);
     exec->step_id = 0;
+    exec->step_stop = 0;
 }
 
 static void on_inner_opened(struct step_report *report, const GError *error,
@@ -212,6 +176,7 @@ static void on_inner_closed(struct step_report *report, const GError *error,
 {
     struct exec *exec = opaque;
     exec_step_done done = g_steal_pointer(&exec->step_done);
+    g_autoptr(GError) why = NULL;
     struct step_report *own;
 
     if (exec->state != RUNNING) {
@@ -219,14 +184,17 @@ static void on_inner_closed(struct step_report *report, const GError *error,
         return;
     }
     own = report ? step_report_ref(report) : plain_report(exec);
+    why = stop_error(exec);
     end_inner_step(exec);
-    done(error ? NULL : own, error, exec->opaque);
+    done(error ? NULL : own, error ? error : why, exec->opaque);
     step_report_unref(own);
 }
 
 void exec_open_step(struct exec *exec, gint64 step_id, const char *text,
-                    const struct step_logs *logs, exec_step_done done)
+                    bool is_line, const struct step_logs *logs,
+                    exec_step_done done)
 {
+    exec->is_line = is_line;
     g_free(exec->step_text);
     exec->step_text = g_strdup(text);
     exec->step_done = done;
@@ -246,20 +214,18 @@ void exec_close_step(struct exec *exec, const struct command_end *end,
 
 /* ---- the command --------------------------------------------------------- */
 
-static gboolean on_timeout(gpointer data)
+static void on_timeout(void *opaque)
 {
-    struct exec *exec = data;
+    struct exec *exec = opaque;
 
     exec_cancel(exec, ERROR_TIMEOUT);
-    return G_SOURCE_REMOVE;
 }
 
-static gboolean on_stuck(gpointer data)
+static void on_stuck(void *opaque)
 {
-    struct exec *exec = data;
+    struct exec *exec = opaque;
 
     exec->callbacks->stuck(exec, exec->opaque);
-    return G_SOURCE_REMOVE;
 }
 
 static void run(struct exec *exec)
@@ -273,8 +239,9 @@ static void run(struct exec *exec)
     guest_channel_exec(exec->guest, exec->id, exec->command);
     exec_flow_start(exec->flow);
     if (exec->command->timeout_seconds > 0)
-        start_timer(exec, (gint64)exec->command->timeout_seconds * 1000,
-                    on_timeout);
+        held_timer_start(&exec->timer,
+                         (gint64)exec->command->timeout_seconds * 1000,
+                         on_timeout, exec);
 }
 
 static void on_step_opened(struct step_report *report, const GError *error,
@@ -325,7 +292,8 @@ void exec_free(struct exec *exec)
 {
     if (!exec)
         return;
-    stop_timer(exec);
+    held_timer_stop(&exec->timer);
+    line_stop_end(&exec->line_stop);
     step_span_free(exec->span);
     exec_flow_free(exec->flow);
     command_free(exec->command);
@@ -379,7 +347,7 @@ gint64 exec_step_id(const struct exec *exec)
 
 bool exec_is_stopping(const struct exec *exec)
 {
-    return exec->stop_reason != 0;
+    return exec->stop_reason != 0 || exec->step_stop != 0;
 }
 
 static void stop_command(struct exec *exec)
@@ -387,7 +355,7 @@ static void stop_command(struct exec *exec)
     if (exec->state != RUNNING)
         return; /* run() handles it */
     guest_channel_cancel(exec->guest, exec->id);
-    start_timer(exec, STUCK_MS, on_stuck);
+    held_timer_start(&exec->timer, STUCK_MS, on_stuck, exec);
 }
 
 void exec_cancel(struct exec *exec, enum error_code reason)
@@ -401,11 +369,55 @@ void exec_cancel(struct exec *exec, enum error_code reason)
         stop_command(exec);
 }
 
+static bool has_lines(const struct exec *exec)
+{
+    return exec->state == RUNNING &&
+           exec->command->step == COMMAND_PROMPT_STEPS &&
+           exec->command->rows > 0;
+}
+
+static void on_line_goes_on(void *opaque)
+{
+    exec_cancel(opaque, ERROR_CANCELLED);
+}
+
+static void end_line(struct exec *exec)
+{
+    if (!exec->line_stop.timer.func)
+        line_stop_begin(&exec->line_stop, exec->guest, exec->id,
+                        on_line_goes_on, exec);
+}
+
+void exec_cancel_step(struct exec *exec)
+{
+    if (!has_lines(exec) || exec->stop_reason) {
+        exec_cancel(exec, ERROR_CANCELLED);
+        return;
+    }
+    if (!exec->step_stop)
+        exec->step_stop = ERROR_CANCELLED;
+    end_line(exec);
+}
+
+/* What is left of a denied step changes nothing any more. */
+static void deny_inner_step(struct exec *exec)
+{
+    if (exec->stop_reason || exec->step_stop)
+        return;
+    exec->step_stop = ERROR_DENIED;
+    if (has_lines(exec) && exec->is_line)
+        end_line(exec);
+}
+
 void exec_deny(struct exec *exec, struct control_link *where)
 {
     if (exec->state == OVER)
         return;
     step_span_deny(exec->span, where);
+    if (exec->command->step != COMMAND_ONE_STEP) {
+        deny_inner_step(exec);
+        return;
+    }
     if (exec->stop_reason)
         return; /* the first reason counts */
     exec->stop_reason = ERROR_DENIED;

@@ -56,15 +56,18 @@ void exec_start_step(struct exec *exec, gint64 step_id,
                      const struct step_logs *logs);
 void exec_start(struct exec *exec);
 
-/* The answer to a step's opening (report is NULL) or closing; both borrowed. */
+/* The answer to a step's opening (report is NULL) or closing; both borrowed. A
+ * report with an error: the step was cancelled, or denied and rolled back. */
 typedef void (*exec_step_done)(struct step_report *report, const GError *error,
                                void *opaque);
 
-/* Open a step within a running command without one, and close it. A second call
+/* Open a step within a running command without one, and close it. is_line: of a
+ * line that was typed at the shell's prompt; a denial ends it. A second call
  * must wait for "done", which is not called if the command ends first; the step
  * is closed then. opaque is that of exec_new(). */
 void exec_open_step(struct exec *exec, gint64 step_id, const char *text,
-                    const struct step_logs *logs, exec_step_done done);
+                    bool is_line, const struct step_logs *logs,
+                    exec_step_done done);
 void exec_close_step(struct exec *exec, const struct command_end *end,
                      exec_step_done done);
 
@@ -91,7 +94,8 @@ gboolean exec_input(struct exec *exec, GBytes *data, bool eof, reply_done done,
 /* Return how the command ended: exit_code is -1 if that is unknown. */
 struct command_end exec_end(const struct exec *exec);
 
-/* Return whether the command was asked to stop. */
+/* Return whether the command, or the step in it that is open, was asked to
+ * stop. */
 bool exec_is_stopping(const struct exec *exec);
 
 /* Stop the command: "done" follows with this error code once the step is
@@ -99,11 +103,17 @@ bool exec_is_stopping(const struct exec *exec);
  * counts. */
 void exec_cancel(struct exec *exec, enum error_code reason);
 
+/* Stop what belongs to the open step: in a shell whose lines are steps, the
+ * line's foreground job; else the command, as exec_cancel() does. */
+void exec_cancel_step(struct exec *exec);
+
 /* Suspend the command's timers while the machine is held. */
 void exec_hold(struct exec *exec, bool hold);
 
 /* A safeguard has denied the step in the log behind this link: stop the command
- * as exec_cancel() does, with ERROR_DENIED, and roll the step back. */
+ * as exec_cancel() does, with ERROR_DENIED, and roll the step back. Of a step
+ * that is a part of the command, only a shell's line is ended; anything else
+ * goes on, and can change nothing in this step. */
 void exec_deny(struct exec *exec, struct control_link *where);
 
 /* Stop waiting for a guest that is held for good: close the step; "done"

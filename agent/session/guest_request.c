@@ -41,6 +41,7 @@ void guest_steps_free(struct guest_steps *steps)
 {
     if (!steps)
         return;
+    g_clear_handle_id(&steps->linger, g_source_remove);
     g_ptr_array_unref(steps->scopes);
     g_array_unref(steps->own);
     g_free(steps);
@@ -87,6 +88,37 @@ bool guest_steps_hold_turn(const struct execution *execution)
     return execution->exec && execution->session->exec == execution->exec;
 }
 
+bool guest_request_is_pending(const struct session *session, gint64 number)
+{
+    for (guint i = 0; i < session->guest_requests->len; i++) {
+        const struct guest_request *request = g_ptr_array_index(
+            session->guest_requests, i);
+
+        if (request->number == number)
+            return true;
+    }
+    return false;
+}
+
+const char *guest_request_find_refusal(const struct session *session,
+                                       const struct execution *execution,
+                                       const struct guest_request *request)
+{
+    bool marks = request->op == GUEST_STEP_BEGIN ||
+                 request->op == GUEST_STEP_END;
+
+    if (!execution || !execution->exec || !exec_is_running(execution->exec))
+        return "the command has ended";
+    if (!marks && session->config->guest_undo == GUEST_UNDO_NONE)
+        return "the sandbox was started with --guest-undo=none: only "
+               "`stepback undo` on the host can undo steps";
+    if (execution->step == COMMAND_ONE_STEP)
+        return "the whole command is one step, which is still open; to "
+               "divide it into steps, start it with `stepback shell`, or "
+               "`stepback exec --step=none`";
+    return NULL;
+}
+
 /* ---- answers ------------------------------------------------------------- */
 
 /* Answer the request and forget it. */
@@ -115,6 +147,8 @@ bool guest_request_refuse(struct session *session,
 
 void guest_steps_record(struct session *session, struct step_report *report)
 {
+    if (report->aborted)
+        return;
     g_ptr_array_add(session->guest_records, step_report_ref(report));
     if (session->guest_records->len > RECORDS_MAX)
         g_ptr_array_remove_index(session->guest_records, 0);

@@ -9,6 +9,7 @@
 #define AGENT_SESSION_GUEST_REQUEST_H
 
 #include "agent/session/session_execution.h"
+#include "agent/session/step_budget.h"
 
 struct guest_scope {
     char *name, *text;
@@ -33,6 +34,8 @@ struct guest_steps {
     bool busy;         /* a step is being opened or closed, or an undo runs */
     struct guest_request
         *active; /* the request that is being carried out, or NULL */
+    struct step_budget budget;
+    guint linger; /* timer: no scope is open, but its last step, or 0 */
 };
 
 /* Return the execution's state, which is created if necessary. */
@@ -54,6 +57,15 @@ void guest_steps_record(struct session *session, struct step_report *report);
 /* Return the pending request with this serial number, or NULL. */
 struct guest_request *guest_request_find(const struct session *session,
                                          guint64 serial);
+
+/* Return whether a request with this number (the guest's) is pending. */
+bool guest_request_is_pending(const struct session *session, gint64 number);
+
+/* Return why this request is refused, or NULL. execution: that of the request,
+ * or NULL. */
+const char *guest_request_find_refusal(const struct session *session,
+                                       const struct execution *execution,
+                                       const struct guest_request *request);
 
 /* Answer the request and forget it. The functions that return a bool return
  * true. */

@@ -86,6 +86,11 @@ void session_configure_network(struct session *session,
                                const struct network_policy *policy,
                                reply_done done, void *opaque);
 
+/* What the guest's network carried: the answer's "relayed" is the payload of
+ * network_get_status(). ERROR_NO_NETWORK without a network card. */
+void session_network_status(struct session *session, reply_done done,
+                            void *opaque);
+
 /* ---- ports --------------------------------------------------------------- */
 
 /* Publish a port (borrowed), until the session ends; a reset keeps it. The

@@ -99,7 +99,7 @@ bool session_cancel(struct session *session)
 {
     if (!session->exec)
         return false;
-    exec_cancel(session->exec, ERROR_CANCELLED);
+    exec_cancel_step(session->exec);
     session_guard_deny_command(session);
     return true;
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "agent/session/session_execution.h"
+#include "agent/session/session_guard.h"
 #include "common/errors.h"
 
 static gboolean refuse(GError **error, enum error_code code, gint64 id,
@@ -139,10 +140,10 @@ gboolean session_exec_cancel(struct session *session, gint64 id, GError **error)
 
     if (!execution)
         return FALSE;
-    if (execution->exec && execution->exec == session->exec)
-        session_cancel(session);
-    else if (execution->exec)
+    if (execution->exec)
         exec_cancel(execution->exec, ERROR_CANCELLED);
+    if (execution->exec && execution->exec == session->exec)
+        session_guard_deny_command(session);
     return TRUE;
 }
 

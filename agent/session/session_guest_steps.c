@@ -75,14 +75,15 @@ static void on_opened(struct step_report *report, const GError *error,
 static void open_step(struct execution *execution)
 {
     struct session *session = execution->session;
+    struct guest_steps *steps = execution->guest_steps;
     struct step_logs logs;
 
     session_get_logs(session, &logs);
     execution_take_turn(execution);
-    execution->guest_steps->busy = true;
+    steps->busy = true;
     exec_open_step(execution->exec, execution->step_id,
-                   guest_scope_innermost(execution->guest_steps)->text, &logs,
-                   on_opened);
+                   guest_scope_innermost(steps)->text, steps->scopes->len == 1,
+                   &logs, on_opened);
 }
 
 static void keep_step(struct execution *execution, struct step_report *report)
@@ -90,6 +91,8 @@ static void keep_step(struct execution *execution, struct step_report *report)
     struct guest_steps *steps = execution->guest_steps;
     struct command line = *exec_command(execution->exec);
 
+    if (!report->aborted && (report->affected > 0 || report->unchanged))
+        step_budget_take(&steps->budget);
     if (steps->own->len == OWN_MAX)
         g_array_remove_index(steps->own, 0);
     g_array_append_val(steps->own, report->step_id);
@@ -106,13 +109,20 @@ static void on_closed(struct step_report *report, const GError *error,
     struct guest_request *request = steps->active;
 
     steps->busy = false;
-    if (error) {
+    if (!report) {
         g_ptr_array_set_size(steps->scopes, 0);
-        guest_request_refuse(session, request, error->message);
+        if (request)
+            guest_request_refuse(session, request, error->message);
         release_turn(execution);
         return;
     }
     keep_step(execution, report);
+    if (!request) {
+        release_turn(execution);
+        return;
+    }
+    if (error && request->op == GUEST_STEP_END) /* it was cancelled or denied */
+        request->error = g_strdup(error->message);
     if (request->op == GUEST_STEP_BEGIN) {
         open_step(execution);
     } else if (request->op == GUEST_STEP_UNDO) {
@@ -122,11 +132,13 @@ static void on_closed(struct step_report *report, const GError *error,
     } else if (steps->scopes->len > 0) {
         open_step(execution); /* before the answer */
     } else {
-        guest_request_answer(session, request, report->step_id, NULL, NULL);
+        guest_request_answer(session, request, report->step_id, NULL,
+                             request->error);
         release_turn(execution);
     }
 }
 
+/* request may be NULL. */
 static void close_step(struct execution *execution,
                        struct guest_request *request, int exit_code)
 {
@@ -140,11 +152,36 @@ static void close_step(struct execution *execution,
     exec_close_step(execution->exec, &end, on_closed);
 }
 
+/* Return whether what follows joins the open step; *ret_ms: until when. A step
+ * that was cancelled or denied takes nothing more. */
+static bool must_join(const struct execution *execution, gint64 *ret_ms)
+{
+    *ret_ms = guest_steps_hold_turn(execution) &&
+                      !exec_is_stopping(execution->exec)
+                  ? step_budget_wait_ms(&execution->guest_steps->budget)
+                  : 0;
+    return *ret_ms > 0;
+}
+
+/* The step stayed open, because there was no token for its successor. */
+static gboolean on_lingered(gpointer data)
+{
+    struct execution *execution = data;
+    struct guest_steps *steps = execution->guest_steps;
+
+    steps->linger = 0;
+    if (!steps->busy && steps->scopes->len == 0 &&
+        guest_steps_hold_turn(execution))
+        close_step(execution, NULL, -1);
+    return G_SOURCE_REMOVE;
+}
+
 static bool start_begin(struct execution *execution,
                         struct guest_request *request)
 {
     struct session *session = execution->session;
     struct guest_steps *steps = execution->guest_steps;
+    gint64 ms;
 
     if (!guest_steps_hold_turn(execution) && !execution_is_turn(session))
         return false;
@@ -153,6 +190,10 @@ static bool start_begin(struct execution *execution,
         return guest_request_refuse(
             session, request, "too many steps are open within each other");
     guest_scope_enter(steps, request);
+    if (must_join(execution, &ms)) {
+        guest_request_answer(session, request, execution->step_id, NULL, NULL);
+        return true;
+    }
     steps->active = request;
     if (guest_steps_hold_turn(execution))
         close_step(execution, request, -1);
@@ -164,11 +205,20 @@ static bool start_begin(struct execution *execution,
 static bool start_end(struct execution *execution,
                       struct guest_request *request)
 {
-    if (!guest_scope_leave(execution->guest_steps, request->scope) ||
-        !guest_steps_hold_turn(execution))
+    struct guest_steps *steps = execution->guest_steps;
+    gint64 ms;
+
+    if (!guest_scope_leave(steps, request->scope) ||
+        !guest_steps_hold_turn(execution)) {
         guest_request_answer(execution->session, request, 0, NULL, NULL);
-    else
+    } else if (must_join(execution, &ms)) {
+        if (steps->scopes->len == 0 && !steps->linger)
+            steps->linger = g_timeout_add((guint)ms, on_lingered, execution);
+        guest_request_answer(execution->session, request, execution->step_id,
+                             NULL, NULL);
+    } else {
         close_step(execution, request, request->exit_code);
+    }
     return true;
 }
 
@@ -305,31 +355,12 @@ static bool start_undo(struct execution *execution,
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Return why the request is refused, or NULL. */
-static const char *find_refusal(const struct session *session,
-                                const struct execution *execution,
-                                const struct guest_request *request)
-{
-    bool marks = request->op == GUEST_STEP_BEGIN ||
-                 request->op == GUEST_STEP_END;
-
-    if (!execution || !execution->exec || !exec_is_running(execution->exec))
-        return "the command has ended";
-    if (!marks && session->config->guest_undo == GUEST_UNDO_NONE)
-        return "the sandbox was started with --guest-undo=none: only "
-               "`stepback undo` on the host can undo steps";
-    if (execution->step == COMMAND_ONE_STEP)
-        return "the whole command is one step, which is still open; to "
-               "divide it into steps, start it with `stepback shell`, or "
-               "`stepback exec --step=none`";
-    return NULL;
-}
-
 /* Return false if the request must wait. */
 static bool try_start(struct session *session, struct guest_request *request)
 {
     struct execution *execution = execution_find(session, request->exec_id);
-    const char *refusal = find_refusal(session, execution, request);
+    const char *refusal = guest_request_find_refusal(session, execution,
+                                                     request);
     struct guest_steps *steps;
 
     if (refusal)
@@ -397,18 +428,6 @@ static void withdraw(struct session *session,
     }
 }
 
-static bool is_pending(const struct session *session, gint64 number)
-{
-    for (guint i = 0; i < session->guest_requests->len; i++) {
-        const struct guest_request *request = g_ptr_array_index(
-            session->guest_requests, i);
-
-        if (request->number == number)
-            return true;
-    }
-    return false;
-}
-
 void session_on_step_request(const struct guest_step_request *from,
                              void *opaque)
 {
@@ -420,7 +439,7 @@ void session_on_step_request(const struct guest_step_request *from,
         return;
     }
     if (session->guest_requests->len >= WIRE_STEP_REQUESTS ||
-        is_pending(session, from->request)) {
+        guest_request_is_pending(session, from->request)) {
         guest_channel_complain(machine_guest(session->machine),
                                "step request beyond the limit");
         return;

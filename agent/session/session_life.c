@@ -291,14 +291,8 @@ static void cancel_commands(struct session *session)
 {
     g_autoptr(GPtrArray) execs = g_ptr_array_copy(session->execs, NULL, NULL);
 
-    for (guint i = 0; i < execs->len; i++) {
-        struct exec *exec = g_ptr_array_index(execs, i);
-
-        if (exec == session->exec)
-            session_cancel(session);
-        else
-            exec_cancel(exec, ERROR_CANCELLED);
-    }
+    for (guint i = 0; i < execs->len; i++)
+        exec_cancel(g_ptr_array_index(execs, i), ERROR_CANCELLED);
 }
 
 static void leave_commands(struct session *session)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_network - see session.h: the guest's network policy.
+ * session_network - see session.h: the guest's network policy and traffic.
  */
 #include "agent/session/session_core.h"
 
@@ -66,4 +66,39 @@ void session_configure_network(struct session *session,
     change = g_new(struct change, 1);
     *change = (struct change){ session, *policy, done, opaque };
     network_configure(network, policy, on_configured, change);
+}
+
+/* ---- traffic ------------------------------------------------------------- */
+
+static void on_counted(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct reply *reply = opaque;
+    const struct answer answer = { .relayed = payload };
+    g_autoptr(GError) told = error ? explain(error) : NULL;
+
+    reply_send(reply, &answer, told);
+    g_free(reply);
+}
+
+void session_network_status(struct session *session, reply_done done,
+                            void *opaque)
+{
+    GError *error = NULL;
+    struct network *network;
+    struct reply *reply;
+
+    if (!session_check_running(session, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    network = machine_network(session->machine);
+    if (!network) {
+        reply_post_refusal(done, opaque, ERROR_NO_NETWORK,
+                           "the guest has no network card");
+        return;
+    }
+    reply = g_new(struct reply, 1);
+    *reply = (struct reply){ done, opaque };
+    network_get_status(network, on_counted, reply);
 }

@@ -117,6 +117,14 @@ static gboolean configure_network(const struct stdio_call *call,
     return TRUE;
 }
 
+static gboolean send_network_status(const struct stdio_call *call,
+                                    json_t *payload, GError **error)
+{
+    session_network_status(call->session, stdio_call_on_answer,
+                           stdio_call_keep(call));
+    return TRUE;
+}
+
 /* ---- commands ------------------------------------------------------------ */
 
 static gboolean run(const struct stdio_call *call, struct command *command)
@@ -366,6 +374,7 @@ static const struct stdio_operation operations[] = {
     { "session.reset", reset_session, { NULL } },
     { "session.status", send_status, { "" } },
     { "session.configure_network", configure_network, { "network_policy" } },
+    { "network.status", send_network_status, { "" } },
     { "agent.execute",
       execute,
       { "command", "cwd", "env", "timeout_seconds" } },

@@ -190,6 +190,12 @@ void network_configure(struct network *network,
                          done, opaque);
 }
 
+void network_get_status(struct network *network, control_link_done done,
+                        void *opaque)
+{
+    control_link_request(network->link, "status", NULL, done, opaque);
+}
+
 /* ---- published ports ----------------------------------------------------- */
 
 /* Send a socket with one byte. If that fails, the process finds none, and the

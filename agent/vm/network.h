@@ -55,6 +55,11 @@ void network_configure(struct network *network,
                        const struct network_policy *policy,
                        control_link_done done, void *opaque);
 
+/* The answer's payload: "network_policy", "frames" and "bytes" (net/control.h).
+ */
+void network_get_status(struct network *network, control_link_done done,
+                        void *opaque);
+
 /* Forward from this port, which stays the caller's. Done is called later; it
  * fails if the process cannot, or has ended. */
 void network_publish(struct network *network, const struct published_port *port,

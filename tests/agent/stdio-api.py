@@ -72,6 +72,9 @@ def every_operation_is_accepted(place):
     equal(agent.ask("agent.execute", command="exit 0")["payload"]["step_id"],
           2)
     equal(agent.error("undo.diff", step_id=2)[0], 1004)
+    traffic = agent.ask("network.status")["payload"]
+    equal((traffic["network_policy"], traffic["bytes"]),
+          ("open", {"from_guest": 0, "to_guest": 0}))
     equal(agent.ask("session.configure_network", network_policy="open")
           ["payload"], {"network_policy": "open"})
     equal(agent.error("agent.prompt", prompt="x")[0], 1004)

@@ -289,6 +289,8 @@ def bad_requests(place):
             (1004, {"argv": []}), (1004, {"argv": [""]}),
             (1004, {"argv": ["a"] * 5000}),
             (1004, {"argv": ["a"], "tty": {"rows": 0, "columns": 1}}),
+            (1004, {"argv": ["a"], "tty": {"rows": 1, "columns": 1 << 31}}),
+            (1004, {"argv": ["a"], "timeout_seconds": 1 << 40}),
             (1004, {"argv": ["a"], "tty": 7}),
             (1004, {"argv": ["a"], "step": "two"}),
             (4003, {"argv": ["x" * (1 << 20)]}),

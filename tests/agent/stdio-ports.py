@@ -184,6 +184,7 @@ def a_guest_without_a_card_publishes_nothing(place):
     contains(error["message"], '{"allow":[]}')
     equal(agent.start(network_policy="disabled")["status"], "ok")
     equal(agent.error("port.add", guest_port=80)[0], 7003)
+    equal(agent.error("network.status")[0], 7003)
     # There is no need to look for listeners.
     agent.ask("agent.execute", command="watched")
     equal(agent.first("event.terminal_output")["data"], "0")

@@ -72,9 +72,9 @@ class Sandbox(Agent):
                           step="none", **more)
         return self.end_of(answer["payload"]["exec_id"])
 
-    def history(self):
+    def history(self, **more):
         """(command, paths), the newest first."""
-        answer = self.ask("undo.history")
+        answer = self.ask("undo.history", **more)
         if answer["status"] == "error":  # a step is open
             return []
         steps = answer["payload"]["steps"]
@@ -279,6 +279,45 @@ def turns(place):
     last = agent.launch("touch last", step="one")
     agent.ask("exec.input", exec_id=open_one, eof=True)
     equal(agent.end_of(last)[0], 0)
+    equal(agent.close(), 0)
+
+
+@test
+def very_many_steps(place):
+    """a process that makes very many steps cannot push the user's older ones
+    out of the log: more steps join the open one, and nothing is lost"""
+    agent = Sandbox(place, undo={"max_step_count": 60})
+    agent.script("echo user > user", step="one")
+    answer = agent.ask("exec.start", step="none", stdin=True,
+                       argv=["python3", "-c", CLIENT + """
+for i in range(80):
+    assert "error" not in ask(op="begin", scope="s", text="line %d" % i)
+    with open("f", "w") as file: file.write(str(i))
+    assert "error" not in ask(op="end", scope="s", exit_code=0)
+assert "error" not in ask(op="begin", scope="s", text="again")
+for i in range(5):
+    ask(op="begin", scope="inner", text="inner %d" % i)
+    open("g%d" % i, "w")
+    ask(op="end", scope="inner")
+ask(op="end", scope="s")
+print("made", flush=True)
+sys.stdin.read()
+"""])
+    id = answer["payload"]["exec_id"]
+    agent.until(lambda message: message["type"] == "event.exec_output")
+    # Without a line, the last step ends as soon as there can be another one.
+    equal(agent.script("echo late > late", step="one")[0], 0)
+    history = agent.history(limit=100)
+    equal((history[0][1], history[-1][1]), (["late"], ["user"]))
+    assert 50 <= len(history) <= 54, len(history)
+    equal(history[1][1], ["f"] + ["g%d" % i for i in range(5)])
+    agent.ask("exec.input", exec_id=id, eof=True)
+    equal(agent.end_of(id)[0], 0)
+    agent.ask("undo.rollback", steps=2)
+    equal((read(place, "f"), sorted(os.listdir(place.share))),
+          ("49", ["f", "user"]))
+    agent.ask("undo.rollback", steps=len(history) - 2)
+    equal(os.listdir(place.share), [])
     equal(agent.close(), 0)
 
 

@@ -117,9 +117,9 @@ def bad_command_lines(place):
                 (["exec", "--step=two", "--", "true"], 125, "'step'"),
                 (["exec", "--detach-keys=foo", "--", "true"], 2,
                  "no key sequence"),
-                (["shell"], 2, "not a terminal"),
+                (["shell"], 2, "run commands with 'stepback exec'"),
                 (["attach", "x"], 2, "stepback jobs"),
-                (["attach", "7"], 125, "none with this id"),
+                (["attach", "7"], 125, "execution 7: not found"),
                 (["job", "look", "1"], 2, "logs|wait|kill"),
                 (["job", "kill", "-s", "FOO", "1"], 2, "no signal")):
             done = box.run(*words)

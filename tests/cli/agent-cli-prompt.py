@@ -12,6 +12,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pty_client import CTRL_C, CTRL_D, ESCAPE, Terminal  # noqa: E402
+from sandbox_case import Client  # noqa: E402
 from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
                           eventually, main, test)
 
@@ -205,6 +206,76 @@ def a_shell_that_dies(place):
         equal(box.history(), [("echo 1 > a; kill -9 $$", ["a"])])
         box.text("undo", "-y")
         equal(os.listdir(place.share), [])
+
+
+@test
+def a_denied_line(place):
+    """a safeguard's denial ends the line as Ctrl-C does, and rolls its step
+    back; the shell stays, and an agent's call that is denied ends no agent"""
+    with sandbox(place) as box, shell(box) as terminal:
+        client = Client(place, "share")
+        client.ask("events.subscribe", types=["event.safeguard_triggered",
+                                              "event.step_completed"])
+        client.ask("safeguard.configure", delete_threshold=3)
+        enter(terminal, "touch a b c d; export VAR=kept")
+        client.event("event.step_completed")
+        terminal.send("echo x > new; rm a b c d; sleep 1000; touch more\n")
+        held = client.event("event.safeguard_triggered")
+        client.ask("safeguard.confirm", action="deny",
+                   safeguard_id=held["safeguard_id"])
+        contains(terminal.expect(PROMPT),
+                 "step: end: a safeguard denied the step: it was rolled back")
+        report = client.event("event.step_completed")
+        equal((report["aborted"], report["reason"]), (True, "denied"))
+        equal(sorted(os.listdir(place.share)), ["a", "b", "c", "d"])
+        equal(client.ask("safeguard.configure", delete_threshold=2)["status"],
+              "ok")
+        with open(place.root + "/agent", "w") as file:
+            file.write("echo own > log\n"
+                       "step run -- rm a b c d; step run -- touch next\n")
+        terminal.send("sh %s/agent; echo $VAR > var\n" % place.root)
+        held = client.event("event.safeguard_triggered")
+        client.ask("safeguard.confirm", action="deny",
+                   safeguard_id=held["safeguard_id"])
+        terminal.expect(PROMPT)
+        equal(sorted(os.listdir(place.share)),
+              ["a", "b", "c", "d", "log", "next", "var"])
+        equal(box.read("var"), "kept\n")
+        contains(enter(terminal, "step list"), "touch next")
+        client.close()
+        leave(terminal)
+
+
+@test
+def a_cancelled_line(place):
+    """agent.cancel ends the foreground job of the open line, even one that
+    ignores SIGINT; the shell and its background jobs stay, and the line can be
+    undone"""
+    with sandbox(place) as box, shell(box) as terminal:
+        client = Client(place, "share")
+        enter(terminal, "sleep 1000 & VAR=kept; touch begun")
+        equal(client.ask("agent.cancel")["payload"], {"cancelled": False})
+        for line in ("echo 1 > a; sleep 1000; touch more",
+                     "echo 2 > b; sh -c 'trap \"\" INT; while :; do sleep 9;"
+                     " done'"):
+            terminal.send(line + "\n")
+            name = line[9]
+            assert eventually(lambda: os.path.exists(place.share + "/" + name),
+                              10)
+            terminal.read_for(0.2)
+            equal(client.ask("agent.cancel")["payload"], {"cancelled": True})
+            contains(terminal.expect(PROMPT),
+                     "step: end: the command was cancelled")
+            equal(box.history()[0], (line, [name]))
+        shown = enter(terminal, "echo $VAR; jobs")
+        contains(shown, "kept\r\n")
+        contains(shown, "Running")
+        box.text("undo", "-y")
+        equal(sorted(os.listdir(place.share)), ["a", "begun"])
+        equal(client.ask("exec.list")["payload"]["executions"][0]["state"],
+              "running")
+        client.close()
+        leave(terminal)
 
 
 @test

@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import Daemon, call  # noqa: E402
 from pty_client import CTRL_C, Terminal, plain, width  # noqa: E402
+from sandbox_case import (VM, good, refused, sandbox_test, up)  # noqa: E402
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 
 LONG = "a/very/long/path/that/no/narrow/terminal/can/show/as/it/is/adler32.c"
@@ -263,6 +264,49 @@ def progress(place):
             TERM="dumb", STEPBACK_FAKE_QEMU="exit")) as terminal:
         equal(terminal.wait(), 125)
         equal("\x1b" in terminal.text(), False)
+
+
+@sandbox_test
+def listings(place):
+    """ps, jobs, port and stats fit the terminal, with a header and colour; for
+    programs they have neither, and --json; stats is live on a terminal"""
+    folder = place.root + "/" + "folder-" * 20 + "end"
+    os.mkdir(folder)
+    good(place, "up", *VM, "-C", folder, "a" * 40)
+    up(place, "-C", place.share, "two")
+    heads = {"ps": ["NAME", "STATUS", "SINCE", "FOLDERS"],
+             "jobs": ["ID", "STATE", "STARTED", "LABEL", "COMMAND"],
+             "port": ["HOST", "GUEST", "STATUS"],
+             "stats": ["NAME", "CPU", "%", "MEMORY", "NET", "IN", "NET",
+                       "OUT", "READ", "WRITTEN", "PIDS"]}
+    for words in (("ps",), ("jobs", "two"), ("port", "two"),
+                  ("stats", "--no-stream")):
+        for columns in (50, 79, 400):
+            code, out = show(place, *words, columns=columns)
+            lines = plain(out).splitlines()
+            head = lines[0].replace("...", "").split()
+            equal((words, columns, code, head, max(map(width, lines)) <=
+                   columns),
+                  (words, columns, 0, heads[words[0]][:len(head)], True))
+            equal("\x1b[1m" in out, True)
+            equal(columns < 79 or head == heads[words[0]], True)
+        equal("\x1b" in show(place, *words, NO_COLOR="1")[1], False)
+        contains(good(place, *words, "--color=always") or "\x1b", "\x1b")
+        equal(heads[words[0]][0] in good(place, *words), False)
+        json.loads(good(place, *words, "--json"))
+        refused(place, *words, "--color=x", part="auto, always or never",
+                status=2)
+    contains(show(place, "ps", columns=79)[1], "...")
+    contains(good(place, "ps"), folder)
+    with Terminal([PROGRAM, "stats", "two"], place.environment(TERM="xterm"),
+                  columns=79) as terminal:
+        terminal.expect(r"NAME[^\0]*two[^\0]*\x1b\[2A\x1b\[J[^\0]*NAME"
+                        r"[^\0]*two")
+        good(place, "stop", "two")
+        terminal.expect("sandbox two: stopped")
+        equal(terminal.wait(), 1)
+    stats = json.loads(good(place, "stats", "--json"))
+    equal([entry["network_in_bytes"] for entry in stats], [0])
 
 
 @test

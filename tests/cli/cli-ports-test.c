@@ -55,11 +55,15 @@ static void test_syntax(void)
 
 /* ---- the table ----------------------------------------------------------- */
 
+static void add_row(const char *host, const char *guest, const char *status,
+                    void *opaque)
+{
+    g_string_append_printf(opaque, "%s | %s | %s\n", host, guest, status);
+}
+
 static void test_table(void)
 {
-    g_autofree char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    g_autoptr(GString) text = g_string_new(NULL);
     json_t *answer = json_loads(
         "{\"published\":["
         "{\"address\":\"127.0.0.1\",\"host_port\":8080,\"guest_port\":80,"
@@ -75,18 +79,15 @@ static void test_table(void)
         "{\"port\":53,\"protocol\":\"tcp\",\"address\":\"0.0.0.0\"}]}",
         0, NULL);
 
-    cli_ports_print(out, answer);
-    fclose(out);
+    cli_ports_list(answer, add_row, text);
     json_decref(answer);
-    g_assert_cmpstr(
-        text, ==,
-        "HOST                   GUEST      STATUS\n"
-        "127.0.0.1:8080         80/tcp     listening\n"
-        "0.0.0.0:9000           90/tcp     listens on the guest's loopback "
-        "only; bind 0.0.0.0\n"
-        "127.0.0.1:9001         91/tcp     not listening\n"
-        "127.0.0.1:5353         53/udp     -\n"
-        "-                      53/tcp     listening, not published\n");
+    g_assert_cmpstr(text->str, ==,
+                    "127.0.0.1:8080 | 80/tcp | listening\n"
+                    "0.0.0.0:9000 | 90/tcp | listens on the guest's loopback "
+                    "only; bind 0.0.0.0\n"
+                    "127.0.0.1:9001 | 91/tcp | not listening\n"
+                    "127.0.0.1:5353 | 53/udp | -\n"
+                    "- | 53/tcp | listening, not published\n");
 }
 
 /* ---- what a guest reports ------------------------------------------------ */

@@ -370,8 +370,16 @@ def test_odd_packets():
         equal(after["dropped"], before["dropped"] + 1, frame.hex()[:80])
         equal(after["from_guest"], before["from_guest"], frame.hex()[:80])
     guest.send(bytes(1515), bytes(9000), bytes(60000))
-    guest.send(tcp(lab.LISTED, 8000, 5, SYN))
+    before = guest.status()
+    syn = tcp(lab.LISTED, 8000, 5, SYN)
+    guest.send(syn)
     check(guest.wait(lambda found: found.protocol == TCP), "after long frames")
+    after = guest.status()
+    frames, out, back = (
+        after[of][way] - before[of][way]
+        for of, way in (("frames", "from_guest"), ("bytes", "from_guest"),
+                        ("bytes", "to_guest")))
+    check(out >= len(syn) and frames > 0 and back >= 54, "bytes are counted")
 
 
 def test_noise():
