@@ -21,6 +21,7 @@ struct watch {
     gint64 began, told; /* monotonic, us */
     gint64 changed;     /* when the last output was noticed */
     guint64 seen;       /* bytes of output until then */
+    guint64 taken;      /* bytes that are in output_bytes, and not in offsets */
     guint timer;
 };
 
@@ -40,6 +41,21 @@ const char *mcp_watch_state_name(enum exec_state state)
     return state == EXEC_WAITING   ? "waiting"
            : state == EXEC_RUNNING ? "running"
                                    : "ended";
+}
+
+guint64 mcp_watch_kept(struct session *session, gint64 id)
+{
+    struct exec_reading reading;
+    guint64 end = 0;
+    guint chunks = 1;
+
+    while (chunks > 0 &&
+           session_exec_output(session, id, end, &reading, NULL)) {
+        end = reading.next;
+        chunks = reading.chunks->len;
+        exec_reading_clear(&reading);
+    }
+    return end;
 }
 
 /* ---- the result ---------------------------------------------------------- */
@@ -178,7 +194,7 @@ static bool is_due(struct watch *watch, const struct exec_info *info)
         watch->changed = now;
     }
     return !watch->options.until_end &&
-           info->output_bytes > watch->options.since &&
+           info->output_bytes > watch->options.since + watch->taken &&
            now - watch->changed >= QUIET_MS * 1000;
 }
 
@@ -213,10 +229,14 @@ void mcp_watch_begin(struct mcp_call *call,
                      const struct mcp_watch_options *options)
 {
     struct watch *watch = g_new0(struct watch, 1);
+    struct exec_info info;
 
     watch->call = call;
     watch->session = mcp_ready_session(call);
     watch->options = *options;
+    if (mcp_watch_find(watch->session, options->id, &info))
+        watch->taken = info.output_bytes -
+                       mcp_watch_kept(watch->session, options->id);
     watch->began = watch->told = watch->changed = g_get_monotonic_time();
     mcp_call_set_cancelled(call, on_cancelled, watch);
     if (options->wait_s > 0)

@@ -208,6 +208,14 @@ def the_users_own_are_left_alone(place):
         server.close()
         server, client = opened(place)
         equal(client.tool("read_process", process_id=id)["output"], "on\n")
+        # After a visit of the user's, answers are complete.
+        id = client.tool("start_process", command="cat", wait_seconds=0)[
+            "process_id"]
+        client.tool("write_process", process_id=id, text="long line\n")
+        for request in ("exec.attach", "exec.detach"):
+            equal(user.ask(request, exec_id=id)["status"], "ok")
+        equal(client.tool("write_process", process_id=id, text="x\n",
+                          wait_seconds=10)["output"], "x\n")
         server.close()
         user.close()
     finally:
