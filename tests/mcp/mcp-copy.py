@@ -237,7 +237,8 @@ def swapped_links_lead_nowhere(place):
 
 @test
 def a_cancelled_copy_ends(place):
-    """a cancelled copy ends its worker, and others go on"""
+    """a cancelled copy and the end of the server end the worker; other copies
+    go on"""
     case = Case(place)
     with open(case.allowed + "/big", "wb") as file:
         file.write(os.urandom(200 << 20))
@@ -249,7 +250,12 @@ def a_cancelled_copy_ends(place):
     put(case.allowed + "/small", "x")
     case.copy_in(case.allowed + "/small", "/small")
     equal(os.path.exists(case.guest + "/big"), False)
-    case.close()
+    case.client.send("tools/call", name="copy_in", arguments={
+        "host_path": case.allowed + "/big", "guest_path": case.guest + "/big"})
+    assert eventually(lambda: workers(place), 10)
+    case.server.process.terminate()
+    equal(case.server.process.wait(PATIENCE), 0)
+    assert eventually(lambda: not workers(place), 10)
 
 
 def workers(place):
