@@ -214,7 +214,9 @@ static void on_cancelled(struct mcp_call *call, void *opaque)
     struct copy *copy = opaque;
 
     copy->call = NULL;
-    if (copy->worker)
+    if (copy->worker_ended)
+        fd_close(&copy->far_fd);
+    else if (copy->worker)
         child_kill(copy->worker);
     mcp_call_finish(call, json_object());
 }

@@ -6,18 +6,6 @@
 
 #include <string.h>
 
-static const char *string_of(json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static json_int_t number_of(json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 static void end_line(GString *text)
 {
     if (text->len > 0 && text->str[text->len - 1] != '\n')
@@ -28,14 +16,14 @@ static void end_line(GString *text)
 
 static void append_state(GString *text, json_t *process)
 {
-    bool ended = strcmp(string_of(process, "state"), "ended") == 0;
-    json_int_t code = number_of(process, "exit_code");
+    bool ended = strcmp(mcp_text_string(process, "state"), "ended") == 0;
+    json_int_t code = mcp_text_number(process, "exit_code");
 
     if (!ended)
-        g_string_append(text, string_of(process, "state"));
-    else if (number_of(process, "signal") > 0)
+        g_string_append(text, mcp_text_string(process, "state"));
+    else if (mcp_text_number(process, "signal") > 0)
         g_string_append_printf(text, "ended by signal %" JSON_INTEGER_FORMAT,
-                               number_of(process, "signal"));
+                               mcp_text_number(process, "signal"));
     else if (code >= 0)
         g_string_append_printf(
             text, "ended with exit code %" JSON_INTEGER_FORMAT, code);
@@ -45,7 +33,7 @@ static void append_state(GString *text, json_t *process)
 
 char *mcp_text_process(json_t *result)
 {
-    json_int_t lost = number_of(result, "lost_bytes");
+    json_int_t lost = mcp_text_number(result, "lost_bytes");
     GString *text = g_string_new(NULL);
 
     if (lost > 0)
@@ -53,14 +41,14 @@ char *mcp_text_process(json_t *result)
                                "[%" JSON_INTEGER_FORMAT
                                " bytes before this are not kept any more]\n",
                                lost);
-    g_string_append(text, string_of(result, "output"));
+    g_string_append(text, mcp_text_string(result, "output"));
     end_line(text);
     g_string_append(text, "[process ");
     mcp_text_append_number(text, result, "process_id");
     g_string_append(text, ": ");
     append_state(text, result);
-    if (*string_of(result, "error"))
-        g_string_append_printf(text, "; %s", string_of(result, "error"));
+    if (*mcp_text_string(result, "error"))
+        g_string_append_printf(text, "; %s", mcp_text_string(result, "error"));
     g_string_append(text, "; read on with since ");
     mcp_text_append_number(text, result, "next");
     g_string_append_c(text, ']');
@@ -72,13 +60,14 @@ static void append_process(GString *text, json_t *process)
     mcp_text_append_number(text, process, "process_id");
     g_string_append(text, ": ");
     mcp_text_append_name(text, process, "command");
-    if (*string_of(process, "label"))
-        g_string_append_printf(text, " (%s)", string_of(process, "label"));
+    if (*mcp_text_string(process, "label"))
+        g_string_append_printf(text, " (%s)",
+                               mcp_text_string(process, "label"));
     g_string_append(text, ": ");
     append_state(text, process);
     g_string_append_printf(text,
                            ", %" JSON_INTEGER_FORMAT " bytes of output%s\n",
-                           number_of(process, "output_bytes"),
+                           mcp_text_number(process, "output_bytes"),
                            json_is_true(json_object_get(process, "attached"))
                                ? ", attached to another client"
                                : "");
@@ -90,8 +79,8 @@ static void append_published(GString *text, json_t *port)
         text,
         "published: %s:%" JSON_INTEGER_FORMAT
         "/%s leads to port %" JSON_INTEGER_FORMAT " of the guest",
-        string_of(port, "address"), number_of(port, "host_port"),
-        string_of(port, "protocol"), number_of(port, "guest_port"));
+        mcp_text_string(port, "address"), mcp_text_number(port, "host_port"),
+        mcp_text_string(port, "protocol"), mcp_text_number(port, "guest_port"));
 }
 
 char *mcp_text_processes(json_t *result)
@@ -110,7 +99,7 @@ char *mcp_text_processes(json_t *result)
     json_array_foreach(json_object_get(result, "listening"), i, entry)
         g_string_append_printf(
             text, "the guest listens on %s port %" JSON_INTEGER_FORMAT "\n",
-            string_of(entry, "address"), number_of(entry, "port"));
+            mcp_text_string(entry, "address"), mcp_text_number(entry, "port"));
     g_string_truncate(text, text->len - 1);
     return g_string_free(text, FALSE);
 }
@@ -122,9 +111,9 @@ char *mcp_text_port(json_t *result, bool added)
     if (!added)
         g_string_append(text, "not any more ");
     append_published(text, result);
-    if (*string_of(result, "url"))
+    if (*mcp_text_string(result, "url"))
         g_string_append_printf(text, "; for HTTP: %s",
-                               string_of(result, "url"));
+                               mcp_text_string(result, "url"));
     return g_string_free(text, FALSE);
 }
 
@@ -133,12 +122,12 @@ char *mcp_text_port(json_t *result, bool added)
 char *mcp_text_copy(json_t *result, bool in, bool many)
 {
     GString *text = g_string_new("copied ");
-    json_int_t skipped = number_of(result, "skipped");
+    json_int_t skipped = mcp_text_number(result, "skipped");
 
     mcp_text_append_name(text, result, in ? "host_path" : "guest_path");
     g_string_append(text, " to ");
     mcp_text_append_name(text, result, in ? "guest_path" : "host_path");
-    if (number_of(result, "step_id") > 0) {
+    if (mcp_text_number(result, "step_id") > 0) {
         g_string_append(text, "; step ");
         mcp_text_append_number(text, result, "step_id");
         g_string_append_c(text, ' ');
@@ -146,7 +135,7 @@ char *mcp_text_copy(json_t *result, bool in, bool many)
         return g_string_free(text, FALSE);
     }
     g_string_append_printf(text, ", %" JSON_INTEGER_FORMAT " entries",
-                           number_of(result, "entries"));
+                           mcp_text_number(result, "entries"));
     if (skipped > 0)
         g_string_append_printf(
             text, ", %" JSON_INTEGER_FORMAT " sockets or device nodes skipped",

@@ -36,7 +36,7 @@ bool mcp_watch_find(struct session *session, gint64 id,
     return false;
 }
 
-const char *mcp_watch_state_name(enum exec_state state)
+static const char *state_name(enum exec_state state)
 {
     return state == EXEC_WAITING   ? "waiting"
            : state == EXEC_RUNNING ? "running"
@@ -118,12 +118,11 @@ static void answer(const struct watch *watch, const struct exec_info *info,
     }
     output = mcp_output_text(&gathered.output, &dropped);
     mcp_output_clear(&gathered.output);
-    result = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I}", "process_id",
-                       (json_int_t)watch->options.id, "state",
-                       mcp_watch_state_name(info->state), "output", output,
-                       "next", (json_int_t)gathered.next, "dropped_bytes",
-                       (json_int_t)dropped, "lost_bytes",
-                       (json_int_t)gathered.lost);
+    result = json_pack(
+        "{s:I, s:s, s:s, s:I, s:I, s:I}", "process_id",
+        (json_int_t)watch->options.id, "state", state_name(info->state),
+        "output", output, "next", (json_int_t)gathered.next, "dropped_bytes",
+        (json_int_t)dropped, "lost_bytes", (json_int_t)gathered.lost);
     if (exit)
         add_end(result, exit);
     mcp_tools_finish(watch->call, mcp_text_process(result), result);

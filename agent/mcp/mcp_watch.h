@@ -37,6 +37,4 @@ bool mcp_watch_find(struct session *session, gint64 id,
  * output_bytes if a client was attached and took output. */
 guint64 mcp_watch_kept(struct session *session, gint64 id);
 
-const char *mcp_watch_state_name(enum exec_state state);
-
 #endif
