@@ -441,6 +441,29 @@ bool tree_unpack_open(struct tree_unpack *unpack, const char *path,
     return good;
 }
 
+bool tree_unpack_open_at(struct tree_unpack *unpack, int dir_fd,
+                         const char *name, const struct unpack_options *options,
+                         struct copy_error *error)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    struct stat st;
+
+    *unpack = (struct tree_unpack){ .options = *options, .base = -1 };
+    unpack->target = strdup(name);
+    if (!unpack->target)
+        return copy_fail(error, "out of memory");
+    unpack->base = openat(dir_fd, name, flags);
+    if (unpack->base >= 0)
+        return true;
+    unpack->replaces = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (unpack->replaces && S_ISDIR(st.st_mode))
+        return copy_fail(error, "%s: %s", name, strerror(EACCES));
+    unpack->rename = strdup(name);
+    unpack->base = openat(dir_fd, ".", flags);
+    return (unpack->rename && unpack->base >= 0) ||
+           copy_fail(error, "%s: %s", name, strerror(errno));
+}
+
 void tree_unpack_free(struct tree_unpack *unpack)
 {
     if (unpack->base >= 0)

@@ -50,6 +50,12 @@ bool tree_unpack_open(struct tree_unpack *unpack, const char *target,
                       const struct unpack_options *options,
                       struct copy_error *error);
 
+/* The same for a name in a directory (borrowed), or "." for the directory
+ * itself. A symbolic link at the name is never followed; a file replaces it. */
+bool tree_unpack_open_at(struct tree_unpack *unpack, int dir_fd,
+                         const char *name, const struct unpack_options *options,
+                         struct copy_error *error);
+
 /* Read the stream from a blocking fd to its end. A stream that ends early is an
  * error. */
 bool tree_unpack_read(struct tree_unpack *unpack, int fd,

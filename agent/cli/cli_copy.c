@@ -174,8 +174,13 @@ static bool receive_tree(const struct copy_plan *plan, int fd,
         .special = plan->options.allow_special && plan->options.archive && root,
     };
     struct tree_unpack unpack;
-    bool good = tree_unpack_open(&unpack, plan->host_path, &options, error) &&
-                tree_unpack_read(&unpack, fd, ret_result, error);
+    bool good = plan->dir_fd > 0
+                    ? tree_unpack_open_at(&unpack, plan->dir_fd,
+                                          plan->host_path, &options, error)
+                    : tree_unpack_open(&unpack, plan->host_path, &options,
+                                       error);
+
+    good = good && tree_unpack_read(&unpack, fd, ret_result, error);
 
     tree_unpack_free(&unpack);
     free(top);

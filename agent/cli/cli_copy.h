@@ -33,6 +33,8 @@ struct copy_plan {
     char *sandbox;    /* the name of the sandbox */
     char *guest_path; /* absolute */
     char *host_path;  /* NULL for "-" */
+    int dir_fd; /* the directory that has host_path, which is a name then; 0:
+                   host_path is a path */
     struct copy_options options;
 };
 

@@ -27,6 +27,7 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->guest_undo);
     g_strfreev(machine->more_dirs);
     g_strfreev(machine->publish);
+    g_strfreev(machine->copy_folders);
 }
 
 /* ---- the network --------------------------------------------------------- */
@@ -158,6 +159,18 @@ static gboolean share_more(struct session_config *config,
     return TRUE;
 }
 
+static gboolean allow_copies(struct session_config *config,
+                             const struct cli_machine *machine, GError **error)
+{
+    for (char **dir = machine->copy_folders; dir && *dir; dir++) {
+        g_autofree char *path = absolute(*dir);
+
+        if (!session_config_allow_copy(config, path, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean fill(struct session_config *config,
                      const struct cli_machine *machine, GError **error)
 {
@@ -187,6 +200,7 @@ static gboolean fill(struct session_config *config,
            cli_ports_parse(machine->publish, config->ports, error) &&
            session_config_share(config, &share, error) &&
            share_more(config, machine, error) &&
+           allow_copies(config, machine, error) &&
            session_config_check(config, error);
 }
 
@@ -242,6 +256,27 @@ static bool has_network(const struct cli_machine *machine, json_t *session)
     return same;
 }
 
+static bool has_copy_folders(char *const *dirs, json_t *session)
+{
+    json_t *list = json_object_get(session, "copy_folders"), *entry;
+    size_t i;
+
+    for (; dirs && *dirs; dirs++) {
+        g_autofree char *real = real_path_of(*dirs);
+        bool found = false;
+
+        json_array_foreach(list, i, entry)
+        {
+            g_autofree char *path = json_bytes_get_path(entry);
+
+            found = found || g_strcmp0(path, real) == 0;
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
 const char *cli_machine_conflict(const struct cli_machine *machine,
                                  json_t *session)
 {
@@ -266,6 +301,7 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         { "--network", has_network(machine, session) },
         { "--publish", cli_ports_are_in(machine->publish,
                                         json_object_get(session, "ports")) },
+        { "--copy-folder", has_copy_folders(machine->copy_folders, session) },
         { "--allow-suid",
           has_flag(session, "allow_suid", machine->allow_suid) },
         { "--allow-devices",

@@ -18,6 +18,7 @@ struct cli_machine {
     char **more_dirs; /* further working folders */
     char *image, *accel, *backend, *kernel, *initrd, *network;
     char **publish;
+    char **copy_folders; /* for MCP clients */
     char *guest_undo;
     gint64 memory;
     gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
@@ -142,6 +143,16 @@ void cli_machine_clear(struct cli_machine *machine);
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
             "same as --network=none", NULL                                     \
+    }
+
+/* Of the commands whose machine serves MCP clients. */
+#define CLI_MACHINE_COPY_FOLDER(machine)                                       \
+    {                                                                          \
+        "copy-folder", 0, 0, G_OPTION_ARG_FILENAME_ARRAY,                      \
+            &(machine)->copy_folders,                                          \
+            "let an assistant copy files from and to this folder of the host " \
+            "too; several are possible",                                       \
+            "DIR"                                                              \
     }
 
 /* Return false if an option is invalid; the error was printed in the name of

@@ -226,6 +226,7 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
 {
     const GOptionEntry entries[] = {
         CLI_MACHINE_OPTIONS(&options->machine),
+        CLI_MACHINE_COPY_FOLDER(&options->machine),
         { "ask-deletes", 0, 0, G_OPTION_ARG_INT64, &options->deletes,
           "ask the client's user before a step deletes N files", "N" },
         { "ask-overwrites", 0, 0, G_OPTION_ARG_INT64, &options->overwrites,

@@ -205,6 +205,7 @@ static int parse_and_start(int argc, char **argv, struct up *up)
           "a working folder (default: the current one); repeat it for more",
           "DIR" },
         CLI_MACHINE_OPTIONS_BUT_FOLDER(&up->machine),
+        CLI_MACHINE_COPY_FOLDER(&up->machine),
         { "idle-timeout", 0, 0, G_OPTION_ARG_INT64, &up->idle_timeout,
           "end when no client and no command was there for S seconds", "S" },
         { NULL },

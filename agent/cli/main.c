@@ -63,7 +63,8 @@ static const struct cli_command commands[] = {
       "build a guest image: stepback image build" },
     { "doctor", CLI_GROUP_SETUP, cli_doctor,
       "check that everything needed is installed" },
-    { "supervise", CLI_GROUP_SANDBOX, cli_supervise, NULL }, /* of "up" */
+    { "supervise", CLI_GROUP_SANDBOX, cli_supervise, NULL },   /* of "up" */
+    { "copy-worker", CLI_GROUP_SERVE, cli_copy_worker, NULL }, /* of MCP */
 };
 
 static void print_usage(FILE *out)

@@ -53,6 +53,23 @@ static void append_folders(GString *text, const struct session_config *config)
                           "'directory'. ");
 }
 
+static void append_copies(GString *text, const struct session_config *config)
+{
+    const GPtrArray *folders = config->copy_folders;
+
+    g_string_append(text, "start_process runs a server in the background, and "
+                          "publish_port lets the user reach it. ");
+    for (guint i = 0; i < folders->len; i++) {
+        g_autofree char *name = g_filename_display_name(
+            g_ptr_array_index(folders, i));
+
+        g_string_append_printf(text, "%s%s",
+                               i ? ", " : "copy_in and copy_out may also use ",
+                               name);
+    }
+    g_string_append(text, folders->len > 0 ? " of the host. " : "");
+}
+
 char *mcp_guest_instructions(const struct session_config *config)
 {
     GString *text = g_string_new("Commands run in a Linux virtual machine, not "
@@ -67,6 +84,7 @@ char *mcp_guest_instructions(const struct session_config *config)
     }
     append_folders(text, config);
     append_image(text, config);
+    append_copies(text, config);
     g_string_append(text, config->persistent
                               ? "Files elsewhere in the guest are kept, and "
                                 "undo does not cover them. "

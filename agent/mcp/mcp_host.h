@@ -52,6 +52,11 @@ struct mcp_host {
     void (*diff)(void *host, struct folder_ref directory,
                  const struct patch_request *request, reply_done done,
                  void *opaque);
+    /* Start an own session that does not run, and answer; for a session that
+     * runs, or is a frontend's, before the call returns. */
+    void (*ready)(void *host, reply_done done, void *opaque);
+    /* Return the session, borrowed: for executions, ports and copies. */
+    struct session *(*session)(void *host);
     /* Return the server's instructions (mcp_guest.h): a new string. */
     char *(*instructions)(void *host);
     /* Get the status. Returns why the last start failed, or NULL. All borrowed,

@@ -52,9 +52,10 @@ static void on_cancelled(struct mcp_call *call, void *opaque)
     }
 }
 
-void mcp_queue_add(struct mcp_queue *queue, struct mcp_call *call,
-                   json_t *arguments, void (*start)(struct mcp_job *job),
-                   void (*cancel)(struct mcp_job *job))
+struct mcp_job *mcp_queue_add(struct mcp_queue *queue, struct mcp_call *call,
+                              json_t *arguments,
+                              void (*start)(struct mcp_job *job),
+                              void (*cancel)(struct mcp_job *job))
 {
     struct mcp_job *job;
 
@@ -63,7 +64,7 @@ void mcp_queue_add(struct mcp_queue *queue, struct mcp_call *call,
                       "%d calls are already waiting; try again when some of "
                       "them have been answered",
                       MCP_QUEUE_MAX);
-        return;
+        return NULL;
     }
     job = g_new0(struct mcp_job, 1);
     job->queue = queue;
@@ -74,6 +75,7 @@ void mcp_queue_add(struct mcp_queue *queue, struct mcp_call *call,
     mcp_call_set_cancelled(call, on_cancelled, job);
     g_queue_push_tail(&queue->waiting, job);
     wake(queue);
+    return job;
 }
 
 void mcp_queue_end(struct mcp_job *job)

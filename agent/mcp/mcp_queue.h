@@ -32,11 +32,12 @@ struct mcp_queue *mcp_queue_new(void);
 /* Running jobs must have ended. */
 void mcp_queue_free(struct mcp_queue *queue);
 
-/* Call start when it is this call's turn. If too many calls wait, the call is
- * refused. */
-void mcp_queue_add(struct mcp_queue *queue, struct mcp_call *call,
-                   json_t *arguments, void (*start)(struct mcp_job *job),
-                   void (*cancel)(struct mcp_job *job));
+/* Call start when it is this call's turn, never before this returns. Return the
+ * job, or NULL: too many calls wait, and the call was refused. */
+struct mcp_job *mcp_queue_add(struct mcp_queue *queue, struct mcp_call *call,
+                              json_t *arguments,
+                              void (*start)(struct mcp_job *job),
+                              void (*cancel)(struct mcp_job *job));
 
 /* A running job is over and its call was finished: free the job. */
 void mcp_queue_end(struct mcp_job *job);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "agent/mcp/mcp_copy.h"
 #include "agent/mcp/mcp_elicit.h"
 #include "agent/mcp/mcp_news.h"
 #include "agent/mcp/mcp_resources.h"
@@ -29,6 +30,15 @@ static const struct mcp_tool tool_table[] = {
     { "diff", mcp_tool_diff },
     { "get_undo_history", mcp_tool_history },
     { "get_session_status", mcp_tool_status },
+    { "start_process", mcp_tool_start_process },
+    { "read_process", mcp_tool_read_process },
+    { "write_process", mcp_tool_write_process },
+    { "stop_process", mcp_tool_stop_process },
+    { "list_processes", mcp_tool_list_processes },
+    { "publish_port", mcp_tool_publish_port },
+    { "unpublish_port", mcp_tool_unpublish_port },
+    { "copy_in", mcp_tool_copy },
+    { "copy_out", mcp_tool_copy },
     { NULL, NULL },
 };
 
@@ -89,6 +99,7 @@ struct mcp_state *mcp_service_new(const struct mcp_host *host, void *opaque,
     service->host = host;
     service->host_opaque = opaque;
     service->queue = mcp_queue_new();
+    service->copies = mcp_copy_list_new();
     service->tools = mcp_tools_new(tools_text, tool_table);
     service->elicit = mcp_elicit_new(service, grace_ms);
     service->server = mcp_server_new(&stepback, service);
@@ -107,6 +118,7 @@ void mcp_service_free(struct mcp_state *service)
     mcp_elicit_free(service->elicit);
     mcp_server_free(service->server);
     mcp_queue_free(service->queue);
+    g_ptr_array_unref(service->copies);
     mcp_tools_free(service->tools);
     g_free(service);
 }
@@ -170,6 +182,7 @@ void mcp_service_take_event(struct mcp_state *service,
     } else if (event->type == SESSION_EVENT_HISTORY) {
         steps_moved(service, event);
     } else if (event->type == SESSION_EVENT_OTHER) {
+        mcp_copy_take_event(service->copies, event);
         take_other(service, event->name, event->payload);
     }
 }

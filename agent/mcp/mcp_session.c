@@ -121,6 +121,22 @@ static int host_folder_fd(void *opaque, struct folder_ref directory,
 
 /* ---- other host operations ----------------------------------------------- */
 
+static void run_ready(struct operation *operation)
+{
+    mcp_operation_answer(NULL, NULL, operation);
+}
+
+static void host_ready(void *opaque, reply_done done, void *done_opaque)
+{
+    mcp_session_carry_out(
+        mcp_operation_new(opaque, run_ready, FOLDER_NONE, done, done_opaque));
+}
+
+static struct session *host_session(void *opaque)
+{
+    return ((struct mcp_session *)opaque)->session;
+}
+
 static char *host_instructions(void *opaque)
 {
     struct mcp_session *host = opaque;
@@ -169,6 +185,8 @@ static const struct mcp_host mcp_host = {
     .restore = mcp_session_restore,
     .redo = mcp_session_redo,
     .diff = mcp_session_diff,
+    .ready = host_ready,
+    .session = host_session,
     .instructions = host_instructions,
     .get_status = host_get_status,
     .folder_fd = host_folder_fd,

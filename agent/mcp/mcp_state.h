@@ -29,6 +29,7 @@ struct mcp_state {
     struct mcp_tools *tools;
     struct mcp_elicit *elicit;
     enum mcp_denial denial;
+    GPtrArray *copies; /* mcp_copy.h: those that run */
 };
 
 struct mcp_state *mcp_state_of(const struct mcp_call *call);
@@ -64,5 +65,14 @@ void mcp_tool_redo(struct mcp_call *call, json_t *arguments);
 void mcp_tool_diff(struct mcp_call *call, json_t *arguments);
 void mcp_tool_history(struct mcp_call *call, json_t *arguments);
 void mcp_tool_status(struct mcp_call *call, json_t *arguments);
+void mcp_tool_start_process(struct mcp_call *call, json_t *arguments);
+void mcp_tool_read_process(struct mcp_call *call, json_t *arguments);
+void mcp_tool_write_process(struct mcp_call *call, json_t *arguments);
+void mcp_tool_stop_process(struct mcp_call *call, json_t *arguments);
+void mcp_tool_list_processes(struct mcp_call *call, json_t *arguments);
+void mcp_tool_publish_port(struct mcp_call *call, json_t *arguments);
+void mcp_tool_unpublish_port(struct mcp_call *call, json_t *arguments);
+/* copy_in and copy_out. */
+void mcp_tool_copy(struct mcp_call *call, json_t *arguments);
 
 #endif

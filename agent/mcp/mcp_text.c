@@ -11,14 +11,14 @@
 
 enum { CHANGES_SHOWN = 20 };
 
-static const char *string_of(json_t *object, const char *key)
+const char *mcp_text_string(json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
 
     return text ? text : "";
 }
 
-static json_int_t number_of(json_t *object, const char *key)
+json_int_t mcp_text_number(json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
 }
@@ -56,7 +56,7 @@ void mcp_text_append_name(GString *text, json_t *object, const char *key)
 void mcp_text_append_number(GString *text, json_t *object, const char *key)
 {
     g_string_append_printf(text, "%" JSON_INTEGER_FORMAT,
-                           number_of(object, key));
+                           mcp_text_number(object, key));
 }
 
 /* ---- changes ------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static const struct {
 static const char *word_for(json_t *change, bool undone)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
-        if (strcmp(words[i].change, string_of(change, "change")) == 0)
+        if (strcmp(words[i].change, mcp_text_string(change, "change")) == 0)
             return undone ? words[i].undone : words[i].done;
     }
     return "changed";
@@ -83,7 +83,7 @@ static const char *word_for(json_t *change, bool undone)
 static void append_change(GString *text, json_t *change, bool undone, bool many)
 {
     bool renamed = json_object_get(change, "from") != NULL;
-    const char *label = string_of(change, "directory");
+    const char *label = mcp_text_string(change, "directory");
 
     mcp_text_append_name(text, change, renamed && !undone ? "from" : "path");
     if (renamed) {
@@ -98,7 +98,7 @@ void mcp_text_append_changes(GString *text, json_t *report, bool undone,
                              bool many)
 {
     json_t *changes = json_object_get(report, "changes"), *change;
-    json_int_t all = MAX(number_of(report, "affected"),
+    json_int_t all = MAX(mcp_text_number(report, "affected"),
                          (json_int_t)json_array_size(changes));
     const char *last = "";
     size_t i;
@@ -134,11 +134,11 @@ static bool is_blank(const char *text)
  * it. */
 char *mcp_text_file(json_t *result)
 {
-    const char *content = string_of(result, "content");
-    bool base64 = strcmp(string_of(result, "encoding"), "base64") == 0;
-    json_int_t offset = number_of(result, "offset");
-    json_int_t end = offset + number_of(result, "length");
-    json_int_t size = number_of(result, "size");
+    const char *content = mcp_text_string(result, "content");
+    bool base64 = strcmp(mcp_text_string(result, "encoding"), "base64") == 0;
+    json_int_t offset = mcp_text_number(result, "offset");
+    json_int_t end = offset + mcp_text_number(result, "length");
+    json_int_t size = mcp_text_number(result, "size");
     GString *text = g_string_new(content);
 
     if (end - offset == size && !base64 && !is_blank(content))
@@ -173,11 +173,11 @@ static void append_mode(GString *text, json_t *entry)
         char letter;
     } types[] = { { "file", '-' }, { "directory", 'd' }, { "symlink", 'l' },
                   { "fifo", 'p' }, { "socket", 's' },    { "device", 'c' } };
-    json_int_t mode = number_of(entry, "mode");
+    json_int_t mode = mcp_text_number(entry, "mode");
     char letter = '?';
 
     for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
-        if (strcmp(types[i].type, string_of(entry, "type")) == 0)
+        if (strcmp(types[i].type, mcp_text_string(entry, "type")) == 0)
             letter = types[i].letter;
     }
     g_string_append_c(text, letter);
@@ -187,12 +187,12 @@ static void append_mode(GString *text, json_t *entry)
 
 static void append_entry(GString *text, json_t *entry)
 {
-    const char *time = string_of(entry, "mtime");
-    bool folder = strcmp(string_of(entry, "type"), "directory") == 0;
+    const char *time = mcp_text_string(entry, "mtime");
+    bool folder = strcmp(mcp_text_string(entry, "type"), "directory") == 0;
 
     append_mode(text, entry);
     g_string_append_printf(text, " %12" JSON_INTEGER_FORMAT " %.10s %.5s ",
-                           number_of(entry, "size"), time,
+                           mcp_text_number(entry, "size"), time,
                            strlen(time) > 11 ? time + 11 : "");
     mcp_text_append_name(text, entry, "name");
     g_string_append(text, folder ? "/\n" : "\n");
@@ -218,7 +218,7 @@ char *mcp_text_listing(json_t *result)
 char *mcp_text_write(json_t *result, bool many)
 {
     GString *text = g_string_new(NULL);
-    json_int_t count = number_of(result, "replacements");
+    json_int_t count = mcp_text_number(result, "replacements");
 
     if (count > 0)
         g_string_append_printf(text, "replaced %" JSON_INTEGER_FORMAT " in ",
@@ -227,7 +227,7 @@ char *mcp_text_write(json_t *result, bool many)
         g_string_append(text, "wrote ");
     mcp_text_append_name(text, result, "path");
     g_string_append_printf(text, ", now %" JSON_INTEGER_FORMAT " bytes; step ",
-                           number_of(result, "size"));
+                           mcp_text_number(result, "size"));
     mcp_text_append_number(text, result, "step_id");
     g_string_append(text, ": ");
     mcp_text_append_changes(text, result, false, many);

@@ -31,10 +31,21 @@ enum mcp_text_undo { MCP_TEXT_UNDO, MCP_TEXT_REDO, MCP_TEXT_RESTORE };
 
 char *mcp_text_undo(json_t *result, enum mcp_text_undo kind, bool many);
 
+char *mcp_text_process(json_t *result);
+char *mcp_text_processes(json_t *result);
+/* added: the port is published; otherwise it is not any more. */
+char *mcp_text_port(json_t *result, bool added);
+/* in: into the guest. */
+char *mcp_text_copy(json_t *result, bool in, bool many);
+
 /* Append a sentence about a network policy, in the form of network_policy.h. */
 void mcp_text_append_network(GString *text, json_t *policy);
 
-/* ---- for mcp_text_steps.c ------------------------------------------------ */
+/* ---- for mcp_text_*.c ---------------------------------------------------- */
+
+/* Return a member, borrowed; "" or 0 if there is none. */
+const char *mcp_text_string(json_t *object, const char *key);
+json_int_t mcp_text_number(json_t *object, const char *key);
 
 /* Append the name in the member key, if there is one. */
 void mcp_text_append_name(GString *text, json_t *object, const char *key);

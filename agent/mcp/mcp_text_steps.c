@@ -10,18 +10,6 @@
 
 enum { COMMAND_SHOWN = 120, PATHS_SHOWN = 20 /* or addresses */ };
 
-static const char *string_of(json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static json_int_t number_of(json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 static bool is_true(json_t *object, const char *key)
 {
     return json_is_true(json_object_get(object, key));
@@ -45,8 +33,8 @@ static char *take(GString *text)
 
 static void append_end(GString *text, json_t *result)
 {
-    json_int_t signal = number_of(result, "signal");
-    json_int_t code = number_of(result, "exit_code");
+    json_int_t signal = mcp_text_number(result, "signal");
+    json_int_t code = mcp_text_number(result, "exit_code");
 
     if (signal > 0)
         g_string_append_printf(text, "ended by signal %" JSON_INTEGER_FORMAT,
@@ -65,14 +53,15 @@ static void append_doubts(GString *text, json_t *report)
     else if (is_true(report, "unprotected"))
         g_string_append(text, "; it exceeded the limit of the undo log and "
                               "cannot be undone");
-    else if (number_of(report, "affected") > 0 && !is_true(report, "undoable"))
+    else if (mcp_text_number(report, "affected") > 0 &&
+             !is_true(report, "undoable"))
         g_string_append(text, "; it cannot be undone");
 }
 
 char *mcp_text_command(json_t *result, bool many)
 {
-    const char *errors = string_of(result, "stderr");
-    GString *text = g_string_new(string_of(result, "stdout"));
+    const char *errors = mcp_text_string(result, "stderr");
+    GString *text = g_string_new(mcp_text_string(result, "stdout"));
 
     end_line(text);
     if (*errors) {
@@ -81,7 +70,7 @@ char *mcp_text_command(json_t *result, bool many)
     }
     g_string_append_c(text, '[');
     append_end(text, result);
-    if (number_of(result, "step_id") == 0) {
+    if (mcp_text_number(result, "step_id") == 0) {
         g_string_append(text, "; no step was created");
     } else {
         g_string_append(text, "; step ");
@@ -96,14 +85,14 @@ char *mcp_text_command(json_t *result, bool many)
 
 char *mcp_text_diff(json_t *result)
 {
-    GString *text = g_string_new(string_of(result, "patch"));
+    GString *text = g_string_new(mcp_text_string(result, "patch"));
     json_t *notes = json_object_get(result, "notes"), *note;
     size_t i;
 
     if (text->len == 0)
         g_string_append_printf(
             text, "[step %" JSON_INTEGER_FORMAT " changed no file there]\n",
-            number_of(result, "step_id"));
+            mcp_text_number(result, "step_id"));
     json_array_foreach(notes, i, note)
     {
         end_line(text);
@@ -157,14 +146,14 @@ static void append_paths(GString *text, json_t *paths, json_int_t more)
 
 static void append_barrier(GString *text, json_t *barrier)
 {
-    const char *process = string_of(barrier, "process");
+    const char *process = mcp_text_string(barrier, "process");
 
     g_string_append(text, "edit by another program");
     if (*process)
         g_string_append_printf(text, " (%s)", process);
     g_string_append(text, ": ");
     append_paths(text, json_object_get(barrier, "paths"),
-                 number_of(barrier, "more"));
+                 mcp_text_number(barrier, "more"));
     g_string_append_c(text, '\n');
 }
 
@@ -214,19 +203,19 @@ char *mcp_text_undo(json_t *result, enum mcp_text_undo kind, bool many)
 
 static void append_row(GString *text, json_t *step)
 {
-    const char *started = string_of(step, "started");
-    json_int_t code = number_of(step, "exit_code");
+    const char *started = mcp_text_string(step, "started");
+    json_int_t code = mcp_text_number(step, "exit_code");
 
-    g_string_append_printf(text,
-                           "%5" JSON_INTEGER_FORMAT "  %-8s%10.10s %-6.5s",
-                           number_of(step, "step_id"), string_of(step, "type"),
-                           started, strlen(started) > 11 ? started + 11 : "");
+    g_string_append_printf(
+        text, "%5" JSON_INTEGER_FORMAT "  %-8s%10.10s %-6.5s",
+        mcp_text_number(step, "step_id"), mcp_text_string(step, "type"),
+        started, strlen(started) > 11 ? started + 11 : "");
     if (code >= 0)
         g_string_append_printf(text, "%5" JSON_INTEGER_FORMAT, code);
     else
         g_string_append(text, "    -");
     g_string_append_printf(text, "%9" JSON_INTEGER_FORMAT "  ",
-                           number_of(step, "affected"));
+                           mcp_text_number(step, "affected"));
     append_command(text, step);
     append_doubts(text, step);
     g_string_append_c(text, '\n');
@@ -235,7 +224,7 @@ static void append_row(GString *text, json_t *step)
 char *mcp_text_history(json_t *result)
 {
     json_t *steps = json_object_get(result, "steps"), *item;
-    json_int_t redoable = number_of(result, "redoable");
+    json_int_t redoable = mcp_text_number(result, "redoable");
     GString *text = g_string_new(NULL);
     size_t i;
 
@@ -248,7 +237,7 @@ char *mcp_text_history(json_t *result)
     json_array_foreach(json_object_get(result, "barriers"), i, item)
     {
         g_string_append_printf(text, "after step %" JSON_INTEGER_FORMAT ": ",
-                               number_of(item, "after_step"));
+                               mcp_text_number(item, "after_step"));
         append_barrier(text, item);
     }
     if (redoable > 0)
@@ -262,12 +251,13 @@ char *mcp_text_history(json_t *result)
 
 static void append_folder(GString *text, json_t *folder)
 {
-    bool read_only = strcmp(string_of(folder, "access"), "read_only") == 0;
-    const char *path = string_of(folder, "path");
+    bool read_only = strcmp(mcp_text_string(folder, "access"), "read_only") ==
+                     0;
+    const char *path = mcp_text_string(folder, "path");
 
     g_string_append_printf(
         text, "working folder %s: %s in the guest%s%s%s\n",
-        string_of(folder, "label"), string_of(folder, "guest_path"),
+        mcp_text_string(folder, "label"), mcp_text_string(folder, "guest_path"),
         *path ? ", on the host " : "", path, read_only ? ", read-only" : "");
 }
 
@@ -301,14 +291,15 @@ char *mcp_text_status(json_t *result)
 {
     json_t *policy = json_object_get(result, "network_policy"), *folder;
     GString *text = g_string_new("the sandbox is ");
-    const char *state = string_of(result, "state");
-    json_int_t step = number_of(result, "running_step");
+    const char *state = mcp_text_string(result, "state");
+    json_int_t step = mcp_text_number(result, "running_step");
     size_t i;
 
     g_string_append_printf(text, "%s\n",
                            strcmp(state, "error") == 0 ? "broken" : state);
-    if (*string_of(result, "error"))
-        g_string_append_printf(text, "error: %s\n", string_of(result, "error"));
+    if (*mcp_text_string(result, "error"))
+        g_string_append_printf(text, "error: %s\n",
+                               mcp_text_string(result, "error"));
     if (step != 0)
         g_string_append_printf(text, "step %" JSON_INTEGER_FORMAT " runs\n",
                                step);

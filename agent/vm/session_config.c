@@ -8,6 +8,7 @@
 
 #include "agent/vm/guest_image.h"
 #include "common/errors.h"
+#include "common/real_path.h"
 
 enum { MEMORY_DEFAULT_MB = 1024, BOOT_TIMEOUT_DEFAULT_S = 120 };
 
@@ -41,6 +42,7 @@ struct session_config *session_config_new(void)
     config->network.kind = NETWORK_OPEN;
     config->network.dns = true;
     config->ports = g_array_new(FALSE, FALSE, sizeof(struct port_spec));
+    config->copy_folders = g_ptr_array_new_with_free_func(g_free);
     config->memory_mb = MEMORY_DEFAULT_MB;
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
     config->accel = ACCEL_AUTO;
@@ -65,6 +67,26 @@ gboolean session_config_share(struct session_config *config,
     return directory != NULL;
 }
 
+gboolean session_config_allow_copy(struct session_config *config,
+                                   const char *path, GError **error)
+{
+    if (config->copy_folders->len == SESSION_MAX_COPY_FOLDERS) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "there can be at most %d copy folders",
+                    SESSION_MAX_COPY_FOLDERS);
+        return FALSE;
+    }
+    if (!g_path_is_absolute(path) || !g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "the copy folder '%s': must be the absolute path of a "
+                    "directory",
+                    path);
+        return FALSE;
+    }
+    g_ptr_array_add(config->copy_folders, real_path_of(path));
+    return TRUE;
+}
+
 void session_config_free(struct session_config *config)
 {
     if (!config)
@@ -72,6 +94,7 @@ void session_config_free(struct session_config *config)
     for (unsigned i = 0; i < config->n_directories; i++)
         session_directory_free(config->directories[i]);
     g_array_unref(config->ports);
+    g_ptr_array_unref(config->copy_folders);
     g_free(config->kernel);
     g_free(config->initrd);
     g_free(config->disk);

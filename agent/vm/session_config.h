@@ -35,6 +35,9 @@ struct session_config {
     enum backend_kind backend;
     struct network_policy network;
     GArray *ports; /* of struct port_spec: the published ports */
+    /* Of char *: folders of the host that MCP clients may copy from and to, as
+     * absolute paths without symlinks. */
+    GPtrArray *copy_folders;
     enum ic_outside_policy outside_policy;
     gboolean allow_suid, allow_devices, host_ids; /* for the file servers */
 
@@ -70,5 +73,11 @@ void session_config_free(struct session_config *config);
 gboolean session_config_share(struct session_config *config,
                               const struct session_share *share,
                               GError **error);
+
+/* Let MCP clients copy from and to a folder of the host, an absolute path. On
+ * failure return FALSE with ERROR_INVALID_FIELD or ERROR_INVALID_DIRECTORY. */
+enum { SESSION_MAX_COPY_FOLDERS = 8 };
+gboolean session_config_allow_copy(struct session_config *config,
+                                   const char *path, GError **error);
 
 #endif

@@ -50,6 +50,23 @@ static const char *find_secret(const char *folder)
     return is_keys(folder) ? "it has SSH keys (" KEYS ")" : NULL;
 }
 
+static gboolean check_secret(const char *kind, const char *folder,
+                             GError **error)
+{
+    const char *secret = find_secret(folder);
+
+    if (!secret)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "the %s folder %s: %s, and with an open network the "
+                "guest could send keys and tokens anywhere; share a "
+                "project's folder, close the network (--no-network, or "
+                "--network=LIST; \"network_policy\" in the API), or add "
+                "--force-share (\"force_share\": true)",
+                kind, folder, secret);
+    return FALSE;
+}
+
 gboolean share_check_secrets(const struct session_config *config,
                              const struct network_policy *policy,
                              GError **error)
@@ -57,26 +74,21 @@ gboolean share_check_secrets(const struct session_config *config,
     if (config->force_share || !network_policy_is_wide(policy))
         return TRUE;
     for (unsigned i = 0; i < config->n_directories; i++) {
-        const char *folder = config->directories[i]->path;
-        const char *secret = find_secret(folder);
-
-        if (!secret)
-            continue;
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "the working folder %s: %s, and with an open network the "
-                    "guest could send keys and tokens anywhere; share a "
-                    "project's folder, close the network (--no-network, or "
-                    "--network=LIST; \"network_policy\" in the API), or add "
-                    "--force-share (\"force_share\": true)",
-                    folder, secret);
-        return FALSE;
+        if (!check_secret("working", config->directories[i]->path, error))
+            return FALSE;
+    }
+    for (guint i = 0; i < config->copy_folders->len; i++) {
+        if (!check_secret("copy", g_ptr_array_index(config->copy_folders, i),
+                          error))
+            return FALSE;
     }
     return TRUE;
 }
 
 /* ---- files that the host uses -------------------------------------------- */
 
-/* Return the writable working folder that contains path, or NULL. */
+/* Return the folder that contains path and that the guest, or an assistant that
+ * it misleads, can write to; or NULL. */
 static const char *folder_of(const struct session_config *config,
                              const char *path)
 {
@@ -86,6 +98,12 @@ static const char *folder_of(const struct session_config *config,
         if (!directory->read_only &&
             real_path_is_beneath(path, directory->path))
             return directory->path;
+    }
+    for (guint i = 0; i < config->copy_folders->len; i++) {
+        const char *folder = g_ptr_array_index(config->copy_folders, i);
+
+        if (real_path_is_beneath(path, folder))
+            return folder;
     }
     return NULL;
 }
@@ -125,7 +143,7 @@ gboolean share_check_file(const struct session_config *config, const char *what,
     if (!folder)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "the working folder %s: %s (%s) lies in it, where the guest "
+                "the folder %s: %s (%s) lies in it, where the guest "
                 "could replace it for the host; move it out of the folder, "
                 "or add --force-share (\"force_share\": true)",
                 folder, what, path);
@@ -140,7 +158,7 @@ gboolean share_check_state(const struct session_config *config,
     if (!folder)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "the working folder %s: %s (%s) lies in it, where the guest "
+                "the folder %s: %s (%s) lies in it, where the guest "
                 "could change it; set XDG_STATE_HOME to a folder outside",
                 folder, what, path);
     return FALSE;

@@ -30,6 +30,7 @@ static const char *const fields[] = {
     "guest_undo",
     "network_policy",
     "ports",
+    "copy_folders",
     "vm",
     "force_share",
     NULL,
@@ -221,6 +222,28 @@ static gboolean parse_folders(struct session_config *config, json_t *payload,
     return TRUE;
 }
 
+static gboolean parse_copy_folders(struct session_config *config,
+                                   json_t *payload, GError **error)
+{
+    json_t *list = json_object_get(payload, "copy_folders"), *entry;
+    size_t i;
+
+    if (list && !json_is_array(list))
+        return payload_invalid("copy_folders", "must be a list of paths",
+                               error);
+    json_array_foreach(list, i, entry)
+    {
+        g_autofree char *path = payload_bytes(entry, "path");
+
+        if (!path)
+            return payload_invalid("copy_folders", "must be a list of paths",
+                                   error);
+        if (!session_config_allow_copy(config, path, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 /* ---- the configuration --------------------------------------------------- */
 
 static gboolean parse(struct session_config *config, json_t *payload,
@@ -252,6 +275,7 @@ static gboolean parse(struct session_config *config, json_t *payload,
                                      &config->force_share, error) &&
            parse_undo(config, payload, error) &&
            parse_folders(config, payload, error) &&
+           parse_copy_folders(config, payload, error) &&
            session_config_check(config, error);
 }
 
@@ -305,6 +329,16 @@ static json_t *folders_to_json(const struct session_config *config)
     return list;
 }
 
+static json_t *copy_folders_to_json(const GPtrArray *folders)
+{
+    json_t *list = json_array();
+
+    for (guint i = 0; i < folders->len; i++)
+        json_array_append_new(list,
+                              json_bytes_path(g_ptr_array_index(folders, i)));
+    return list;
+}
+
 json_t *config_to_json(const struct session_config *config)
 {
     json_t *payload = json_pack(
@@ -322,6 +356,9 @@ json_t *config_to_json(const struct session_config *config)
 
     if (config->ports->len > 0)
         json_object_set_new(payload, "ports", port_list_to_json(config->ports));
+    if (config->copy_folders->len > 0)
+        json_object_set_new(payload, "copy_folders",
+                            copy_folders_to_json(config->copy_folders));
     if (config->limits)
         json_object_set_new(payload, "undo", limits_to_json(config->limits));
     if (config->rules)

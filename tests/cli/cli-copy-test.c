@@ -133,15 +133,10 @@ static void write_members(int fd, const struct member *members)
     archive_write_free(archive);
 }
 
-/* Copy NAME:from to "to" below the root, from a guest that sends these. */
-static bool receive(struct box *box, const char *from, const char *to,
-                    const struct member *members,
-                    const struct copy_options *options)
+static bool run_plan(struct box *box, const struct copy_plan *plan,
+                     const struct member *members)
 {
-    g_autofree char *host = g_build_filename(box->root, to, NULL);
-    g_autofree char *guest = g_strconcat("box:", from, NULL);
     g_autoptr(GError) error = NULL;
-    struct copy_plan *plan = cli_copy_parse(guest, host, options, NULL);
     int ends[2];
     bool good;
     pid_t pid;
@@ -158,6 +153,19 @@ static bool receive(struct box *box, const char *from, const char *to,
     close(ends[0]);
     g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
     g_string_assign(box->report, error ? error->message : "");
+    return good;
+}
+
+/* Copy NAME:from to "to" below the root, from a guest that sends these. */
+static bool receive(struct box *box, const char *from, const char *to,
+                    const struct member *members,
+                    const struct copy_options *options)
+{
+    g_autofree char *host = g_build_filename(box->root, to, NULL);
+    g_autofree char *guest = g_strconcat("box:", from, NULL);
+    struct copy_plan *plan = cli_copy_parse(guest, host, options, NULL);
+    bool good = run_plan(box, plan, members);
+
     cli_copy_free(plan);
     return good;
 }
@@ -230,6 +238,36 @@ static void test_links(struct box *box, gconstpointer data)
     g_assert_true(receive(box, "/x", "target", over, &none));
     g_assert_true(g_file_get_contents(secret, &text, NULL, NULL));
     g_assert_cmpstr(text, ==, "old");
+}
+
+/* A name in a directory, as the copies of an MCP client have it: a link that
+ * takes its place is never followed. */
+static void test_names(struct box *box, gconstpointer data)
+{
+    static const struct member file[] = { { "x", S_IFREG | 0644 }, {} };
+    static const struct member tree[] = { { "x", S_IFDIR | 0755 },
+                                          { "x/y", S_IFREG | 0644 },
+                                          {} };
+    struct copy_plan plan = { .guest_path = (char *)"/x",
+                              .host_path = (char *)"link" };
+    g_autofree char *aside = g_build_filename(box->root, "aside", NULL);
+
+    plan.dir_fd = open(box->target, O_PATH | O_DIRECTORY);
+    g_assert_cmpint(mkdir(aside, 0755), ==, 0);
+    g_assert_cmpint(symlinkat(aside, plan.dir_fd, "link"), ==, 0);
+    g_assert_false(run_plan(box, &plan, tree));
+    check_says(box, "a directory cannot replace a file");
+    g_assert_true(run_plan(box, &plan, file));
+    g_assert_false(exists(box, "aside/x") || exists(box, "aside/y"));
+    g_assert_true(exists(box, "target/link"));
+    plan.host_path = (char *)"new";
+    g_assert_true(run_plan(box, &plan, tree));
+    g_assert_true(run_plan(box, &plan, tree));
+    g_assert_true(exists(box, "target/new/y") && exists(box, "target/new/x/y"));
+    plan.host_path = (char *)".";
+    g_assert_true(run_plan(box, &plan, file));
+    g_assert_true(exists(box, "target/x"));
+    close(plan.dir_fd);
 }
 
 static void test_special(struct box *box, gconstpointer data)
@@ -354,6 +392,7 @@ int main(int argc, char **argv)
                     test_bad_places);
     ADD("only the name that was asked for is created", test_other_name);
     ADD("no link leads the copy elsewhere", test_links);
+    ADD("a name in a directory is never a link that is followed", test_names);
     ADD("device nodes and set-id bits need root, -a and --allow-special",
         test_special);
     ADD("an existing directory keeps its mode", test_attributes_of_targets);

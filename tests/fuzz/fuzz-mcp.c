@@ -183,8 +183,10 @@ static const char *get_status(void *host, struct session_status *ret_status)
           .guest_path = (char *)"/mnt/working/1" },
     };
     static GArray no_ports;
+    static GPtrArray no_folders;
     static const struct session_config config = {
         .ports = &no_ports,
+        .copy_folders = &no_folders,
         .directories = { &directories[0], &directories[1] },
         .n_directories = 2,
         .image = (char *)"none",
@@ -193,6 +195,20 @@ static const char *get_status(void *host, struct session_status *ret_status)
     *ret_status = (struct session_status){ .state = SESSION_RUNNING,
                                            .config = &config };
     return NULL;
+}
+
+/* The session that the executions, ports and copies use does not run: it
+ * refuses all of them. */
+static struct session *session;
+
+static void ready(void *host, reply_done done, void *opaque)
+{
+    done(NULL, NULL, opaque);
+}
+
+static struct session *get_session(void *host)
+{
+    return session;
 }
 
 static char *instructions(void *host)
@@ -221,6 +237,8 @@ static const struct mcp_host host = {
     .restore = restore,
     .redo = rollback,
     .diff = diff,
+    .ready = ready,
+    .session = get_session,
     .instructions = instructions,
     .get_status = get_status,
     .folder_fd = folder,
@@ -316,6 +334,7 @@ static void set_up(void)
     char path[] = "/tmp/fuzz-mcp-XXXXXX";
 
     log_set_level(LOG_LEVEL_NONE);
+    session = session_new("error", NULL, NULL);
     if (!mkdtemp(path))
         abort();
     folder_fd = open(path, O_PATH | O_DIRECTORY);

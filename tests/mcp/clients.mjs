@@ -67,7 +67,7 @@ const client = await open();
 assert.equal(client.getServerVersion().name, 'stepback');
 assert.match(client.getInstructions(), /undo.*guest image.*Network: /);
 const { tools } = await client.listTools();
-assert.equal(tools.length, 10);
+assert.equal(tools.length, 19);
 
 // Each tool; what it returns is checked against its schema by the client.
 const echo = await tool(client, 'execute_command', { command: 'echo hello' });
@@ -102,6 +102,30 @@ const deep = await client.call({
 });
 assert.match(deep.content[0].text, /created d, d\/e, d\/e\/f.txt$/);
 await tool(client, 'undo', {});
+
+// Processes, ports and copies.
+const started = await tool(client, 'start_process',
+    { command: 'sleep 1000', label: 'server', wait_seconds: 0 });
+const id = started.process_id;
+assert.equal((await tool(client, 'read_process', { process_id: id })).output,
+    '');
+await tool(client, 'write_process',
+    { process_id: id, text: 'x', wait_seconds: 0 });
+const processes = await tool(client, 'list_processes', {});
+assert.deepEqual(processes.processes.map((one) => one.label), ['server']);
+assert.equal((await tool(client, 'stop_process', { process_id: id })).state,
+    'ended');
+assert.equal((await tool(client, 'start_process', { command: 'echo up' }))
+    .output, 'up\n');
+const port = await tool(client, 'publish_port', { guest_port: 80 });
+assert.equal(port.url, `http://127.0.0.1:${port.host_port}/`);
+await tool(client, 'unpublish_port', { host_port: port.host_port });
+const allowed = args.at(-1).split('=')[1];
+await tool(client, 'copy_in',
+    { host_path: `${allowed}/f`, guest_path: `${allowed}/../guest` });
+const copied = await tool(client, 'copy_out',
+    { guest_path: `${allowed}/../guest`, host_path: `${allowed}/copied` });
+assert.equal(copied.entries, 1);
 
 // Errors: a result for the model, or one of the protocol.
 const refused = await client.call(
@@ -146,7 +170,7 @@ if (era === 'legacy') {
 // Progress, and a cancellation that ends the command.
 const controller = new AbortController();
 await assert.rejects(client.call(
-    { name: 'execute_command', arguments: { command: 'sleep' } }, {
+    { name: 'execute_command', arguments: { command: 'sleep 1000' } }, {
         signal: controller.signal,
         onprogress: (p) => { progress.push(p); controller.abort('enough'); }
     }));

@@ -74,10 +74,11 @@ def node():
     return glob.glob(MODULES + "/node-linux-*/bin/node")[0]
 
 
-def run(*words, place=None, patience=120, **more):
+def run(*words, place=None, patience=120, env=None, **more):
     done = subprocess.run(list(words), stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=patience,
-                          env=place.environment() if place else None, **more)
+                          env=place.environment(**env or {}) if place
+                          else None, **more)
     assert done.returncode == 0, "exit %d\n%s\n%s" % (
         done.returncode, done.stdout[-4000:], done.stderr[-4000:])
     return done.stdout
@@ -90,9 +91,15 @@ def sdk_test(kind, era):
         shutil.copy(os.path.join(SOURCES, "clients.mjs"), HERE)
         with open(place.share + "/big", "w") as file:
             file.write("x" * 5000)
+        allowed = place.root + "/allowed"
+        os.mkdir(allowed)
+        with open(allowed + "/f", "w") as file:
+            file.write("text")
         run(node(), os.path.join(HERE, "clients.mjs"), kind, era, PROGRAM,
             "mcp", "-C", place.share, "--accel=tcg", "--ask-overwrites=1000",
-            place=place)
+            "--copy-folder=" + allowed, place=place,
+            env={"STEPBACK_FAKE_QEMU": "shim"})
+        equal(sorted(os.listdir(allowed)), ["copied", "f"])
         with open(place.share + "/big") as file:
             equal(file.read(), "x" * 5000)
     return check
@@ -121,7 +128,7 @@ def inspector_test(era):
     def check(place):
         answer = inspect(place, era, "--method", "tools/list")
         tools = answer.get("result", answer)["tools"]
-        equal(len(tools), 10)
+        equal(len(tools), 19)
         answer = inspect(place, era, "--method", "tools/call", "--tool-name",
                          "execute_command", "--tool-arg",
                          "command=echo from the inspector")

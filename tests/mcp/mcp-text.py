@@ -251,7 +251,8 @@ def no_text_is_json(place):
                                "new_text": "new"}),
                 ("diff", {}), ("undo", {}), ("redo", {}),
                 ("read_file", {"path": "d/f"}), ("list_directory", {}),
-                ("get_undo_history", {}), ("get_session_status", {})):
+                ("get_undo_history", {}), ("get_session_status", {}),
+                ("list_processes", {}), ("publish_port", {"guest_port": 80})):
             result = client.call(tool, **arguments)
             item, = result["content"]
             equal((version, tool, is_json(item["text"]), item["text"] != ""),
