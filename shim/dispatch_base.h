@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "shim/bulk.h"
 #include "shim/executions.h"
 #include "shim/guest.h"
 #include "shim/json_reader.h"
@@ -16,12 +17,13 @@
 #include "shim/step_server.h"
 
 struct dispatch {
-    struct port *port; /* borrowed, like the next four */
+    struct port *port; /* borrowed, like the next six */
     struct executions *executions;
     struct guest_mounts *mounts;
     struct shares *shares;
     struct listeners *listeners;
     struct step_server *steps;
+    struct bulk *bulk;
     struct guest_boot boot;
     bool is_init;               /* the shim is PID 1 and controls the machine */
     bool shutdown;              /* the host has requested it */

@@ -65,6 +65,8 @@ struct guest_channel_callbacks {
     void (*port)(const struct guest_port_news *news, void *opaque);
     void (*step_request)(const struct guest_step_request *request,
                          void *opaque);
+    /* The guest's process for the bulk port has ended. */
+    void (*bulk_ended)(void *opaque);
     void (*closed)(void *opaque);
 };
 
@@ -123,6 +125,9 @@ void guest_channel_mount(struct guest_channel *channel, const char *tag,
 void guest_channel_cancel(struct guest_channel *channel, gint64 id);
 void guest_channel_rollback_notify(struct guest_channel *channel,
                                    gint64 step_id);
+
+/* Ask for a process that serves the bulk port, after "bulk_ended". */
+void guest_channel_start_bulk(struct guest_channel *channel, const char *mark);
 void guest_channel_shutdown(struct guest_channel *channel);
 
 #endif

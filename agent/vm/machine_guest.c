@@ -230,6 +230,13 @@ static void on_step_request(const struct guest_step_request *request,
     machine->callbacks->step_request(request, machine->opaque);
 }
 
+static void on_bulk_ended(void *opaque)
+{
+    struct machine *machine = opaque;
+
+    bulk_port_interrupt(vm_bulk(machine->vm));
+}
+
 /* QEMU is ending: on_vm_exited() follows with the reason. */
 static void on_guest_closed(void *opaque)
 {
@@ -245,5 +252,6 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .refused = on_refused,
     .port = on_port,
     .step_request = on_step_request,
+    .bulk_ended = on_bulk_ended,
     .closed = on_guest_closed,
 };
