@@ -122,9 +122,9 @@ static void copy(struct cp *cp, const struct copy_plan *plan,
     cp->skipped += (gint64)result.skipped;
     if (!*error && !plan->in && !plan->stream && result.entries == 0)
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                    "%s: a device node; to create it on the host, add -a and "
-                    "--allow-special as root",
-                    plan->guest_path);
+                    "%s:%s: a device node; to create it on the host, add -a "
+                    "and --allow-special as root",
+                    plan->sandbox, plan->guest_path);
 }
 
 static int run(const struct copy_plan *plan,
