@@ -23,7 +23,7 @@
 #include "common/json_member.h"
 #include "common/json_problem.h"
 
-enum { READ_CHUNK = 65536, READS_PER_WAKE = 16 };
+enum { READ_CHUNK = 65536, READS_PER_WAKE = 16, LINES_PER_WAKE = 64 };
 
 struct jsonl_channel {
     int refs;
@@ -37,13 +37,13 @@ struct jsonl_channel {
     GString *input;
     bool discarding, reported;
     struct json_member id; /* of the discarded line */
-    bool stalled;   /* complete lines wait in input: the queue is too full */
-    bool ended;     /* no more reading; "ended" was called */
-    bool held;      /* the program does not want to read */
-    bool finishing; /* no further output will be queued */
-    bool closed;    /* no more reading; "closed" was called */
-    bool broken;    /* no more writing either */
-    bool dead;      /* freed by its owner */
+    bool stalled;          /* complete lines wait in input */
+    bool ended;            /* no more reading; "ended" was called */
+    bool held;             /* the program does not want to read */
+    bool finishing;        /* no further output will be queued */
+    bool closed;           /* no more reading; "closed" was called */
+    bool broken;           /* no more writing either */
+    bool dead;             /* freed by its owner */
 
     GQueue lines; /* of GBytes, each with its newline */
     size_t queued_bytes;
@@ -209,10 +209,10 @@ static void end_discarding(struct jsonl_channel *channel)
 
 /* Split complete lines off the input buffer and deliver them, while there is
  * room for replies: one read may contain many requests, and each may get a long
- * reply. */
+ * reply. After LINES_PER_WAKE the main loop serves the other channels. */
 static void take_lines(struct jsonl_channel *channel)
 {
-    size_t start = 0;
+    size_t start = 0, count = 0;
 
     channel->stalled = false;
     while (!channel->dead && start < channel->input->len) {
@@ -222,7 +222,8 @@ static void take_lines(struct jsonl_channel *channel)
 
         if (!newline)
             break;
-        channel->stalled = channel->queued_bytes > channel->max_queue;
+        channel->stalled = channel->queued_bytes > channel->max_queue ||
+                           count++ == LINES_PER_WAKE;
         if (channel->stalled)
             break;
         len = (size_t)(newline - from);
@@ -268,7 +269,8 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
             break;
         g_string_append_len(channel->input, chunk, n);
         take_lines(channel);
-        if (channel->queued_bytes > channel->max_queue || channel->held)
+        if (channel->stalled || channel->held ||
+            channel->queued_bytes > channel->max_queue)
             break;
     }
     if (!channel->dead)

@@ -24,6 +24,10 @@ struct copy_result {
 /* Set the text. Return false. */
 bool copy_fail(struct copy_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The text names a file: base and name, which is empty or below it. Of a long
+ * path only the end is kept, so that the reason fits. */
+bool copy_fail_at(struct copy_error *error, const char *base, const char *name,
+                  const char *reason);
 bool copy_fail_stream(struct copy_error *error, const char *text);
 
 #endif

@@ -26,6 +26,21 @@ static int choose_name(struct new_file *file)
     return 0;
 }
 
+/* Open a regular file, if possible without a name. */
+static int open_regular(struct new_file *file)
+{
+    file->fd = openat(file->dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC,
+                      0600);
+    if (file->fd >= 0) {
+        file->name[0] = '\0';
+        return 0;
+    }
+    file->fd = openat(file->dir_fd, file->name,
+                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                      0600);
+    return file->fd < 0 ? -errno : 0;
+}
+
 static int make(struct new_file *file, struct archive_entry *entry)
 {
     const char *target = archive_entry_symlink(entry);
@@ -33,10 +48,7 @@ static int make(struct new_file *file, struct archive_entry *entry)
 
     switch (type) {
     case AE_IFREG:
-        file->fd = openat(file->dir_fd, file->name,
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                          0600);
-        return file->fd < 0 ? -errno : 0;
+        return open_regular(file);
     case AE_IFLNK:
         if (!target || !*target)
             return -EINVAL;
@@ -177,20 +189,48 @@ static void close_file(struct new_file *file)
     file->fd = -1;
 }
 
-int new_file_publish(struct new_file *file, const char *name)
+/* Name an open file that has no name. */
+static int link_open(const struct new_file *file, const char *name)
 {
-    int result = 0;
+    char path[64];
 
-    if (renameat(file->dir_fd, file->name, file->dir_fd, name) < 0) {
-        result = -errno;
-        new_file_discard(file);
-        return result;
-    }
+    /* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH. */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+    return linkat(AT_FDCWD, path, file->dir_fd, name, AT_SYMLINK_FOLLOW) < 0
+               ? -errno
+               : 0;
+}
+
+/* Rename the file from its temporary name. */
+static int rename_file(struct new_file *file, const char *name)
+{
+    if (renameat(file->dir_fd, file->name, file->dir_fd, name) < 0)
+        return -errno;
     /* If both names are links of one file, rename() does nothing. */
     if (file->fd < 0)
         unlinkat(file->dir_fd, file->name, 0);
-    close_file(file);
+    file->name[0] = '\0';
     return 0;
+}
+
+int new_file_publish(struct new_file *file, const char *name)
+{
+    int result = -EEXIST;
+
+    if (!file->name[0])
+        result = link_open(file, name);
+    /* link() does not replace a file; rename() does. */
+    if (result == -EEXIST && !file->name[0]) {
+        result = choose_name(file);
+        if (result == 0)
+            result = link_open(file, file->name);
+        if (result)
+            file->name[0] = '\0';
+    }
+    if (file->name[0])
+        result = rename_file(file, name);
+    new_file_discard(file);
+    return result;
 }
 
 void new_file_discard(struct new_file *file)

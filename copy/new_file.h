@@ -2,8 +2,11 @@
  *
  * new_file - create one entry of a stream, other than a directory.
  *
- * The file gets a temporary name, NEW_FILE_PREFIX and 16 hexadecimal digits, in
- * its final directory; new_file_publish() renames it.
+ * A regular file has no name until new_file_publish() (O_TMPFILE), so that a
+ * process that is killed leaves nothing. Other types, a file that replaces
+ * another, and files on a file system without O_TMPFILE get a temporary name in
+ * their final directory, NEW_FILE_PREFIX and 16 hexadecimal digits, and
+ * new_file_publish() renames it. stale_files.h removes those that are left.
  */
 #ifndef COPY_NEW_FILE_H
 #define COPY_NEW_FILE_H
@@ -14,8 +17,8 @@
 #define NEW_FILE_PREFIX ".stepback-cp-"
 
 struct new_file {
-    int dir_fd; /* borrowed */
-    char name[sizeof(NEW_FILE_PREFIX) + 16];
+    int dir_fd;                              /* borrowed */
+    char name[sizeof(NEW_FILE_PREFIX) + 16]; /* "": none yet */
     int fd; /* of a regular file; -1: another type */
 };
 
@@ -38,7 +41,7 @@ int new_file_finish(const struct new_file *file, struct archive_entry *entry,
 int new_file_finish_fd(int fd, struct archive_entry *entry,
                        const struct new_file_rules *rules);
 
-/* Rename it to its final name. Return 0 or -errno; on failure it is removed. */
+/* Give it its final name. Return 0 or -errno; on failure it is removed. */
 int new_file_publish(struct new_file *file, const char *name);
 
 /* Remove it, if it was created. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "copy/entry_name.h"
+#include "copy/stale_files.h"
 
 /* Another process can make a confined lookup fail with EAGAIN by renaming. */
 enum { ATTEMPTS = 100 };
@@ -78,6 +79,7 @@ int target_dirs_enter(struct target_dirs *dirs, const char *name)
         fd = make_path(dirs, name);
     if (fd < 0)
         return -1;
+    stale_files_guard(fd);
     if (dirs->last)
         close(dirs->last_fd);
     free(dirs->last);
@@ -97,6 +99,7 @@ static int check_directory(const struct target_dirs *dirs, const char *name)
 
     if (fd < 0)
         return -errno;
+    stale_files_remove(fd);
     close(fd);
     return 0;
 }
@@ -137,7 +140,7 @@ bool target_dirs_leave(struct target_dirs *dirs, const char *name,
 
         if (fd < 0 ||
             !dirs->finish(fd, dirs->pending->entry, directory, dirs->opaque)) {
-            copy_fail(error, "%s: %s", directory, strerror(errno));
+            copy_fail_at(error, dirs->target, directory, strerror(errno));
             if (fd >= 0)
                 close(fd);
             return false;

@@ -16,8 +16,9 @@
 #include "copy/copy_error.h"
 
 struct target_dirs {
-    int base;     /* borrowed */
-    bool trusted; /* follow symbolic links within the target */
+    int base;           /* borrowed */
+    const char *target; /* its path, for messages; borrowed */
+    bool trusted;       /* follow symbolic links within the target */
 
     char *last; /* the directory that last_fd has open; NULL: none */
     int last_fd;

@@ -27,6 +27,7 @@ struct packer {
     struct archive_entry_linkresolver *links;
     struct copy_result *result;
     struct copy_error *error;
+    const struct tree_pack *source;
     int fd;
     char *chunk;
     char path[MAX_PATH]; /* of the current entry, in the stream */
@@ -40,9 +41,15 @@ struct item {
     int fd; /* of a regular file or a directory; -1: another type */
 };
 
+static bool fail_entry(struct packer *packer, const char *reason)
+{
+    return copy_fail_at(packer->error, packer->source->path,
+                        packer->path + strlen(packer->source->top), reason);
+}
+
 static bool fail_errno(struct packer *packer)
 {
-    return copy_fail(packer->error, "%s: %s", packer->path, strerror(errno));
+    return fail_entry(packer, strerror(errno));
 }
 
 static bool fail_archive(struct packer *packer)
@@ -76,8 +83,9 @@ static bool put_zeros(struct packer *packer, off_t len)
     return true;
 }
 
-/* Write the bytes from..to. A file that shrinks meanwhile is filled up with
- * zeros: its size is already in the stream. */
+/* Write the bytes from..to. If the file has become shorter, fail: its size is
+ * already in the stream, and zeros in place of the rest would damage the copy
+ * without a notice. */
 static bool put_range(struct packer *packer, int fd, off_t from, off_t to)
 {
     while (from < to) {
@@ -89,7 +97,8 @@ static bool put_range(struct packer *packer, int fd, off_t from, off_t to)
         if (got < 0)
             return fail_errno(packer);
         if (got == 0)
-            return put_zeros(packer, to - from);
+            return fail_entry(packer,
+                              "the file was truncated while it was copied");
         if (!put(packer, packer->chunk, (size_t)got))
             return false;
         from += got;
@@ -224,8 +233,7 @@ static bool pack_below(struct packer *packer, int fd)
         old = push(packer, child->d_name);
         if (old == 0) {
             closedir(stream);
-            return copy_fail(packer->error, "%.100s...: the path is too long",
-                             packer->path);
+            return fail_entry(packer, strerror(ENAMETOOLONG));
         }
         good = pack(packer, dirfd(stream), child->d_name, false);
         if (good)
@@ -330,6 +338,7 @@ bool tree_pack_write(const struct tree_pack *source, int fd,
     *ret_result = (struct copy_result){ 0 };
     if (!packer)
         return copy_fail(error, "out of memory");
+    packer->source = source;
     packer->fd = fd;
     packer->result = ret_result;
     packer->error = error;

@@ -15,6 +15,7 @@
 
 #include "copy/entry_name.h"
 #include "copy/new_file.h"
+#include "copy/stale_files.h"
 #include "copy/target_dir.h"
 
 enum { BLOCK = 256 * 1024, TOP_MAX = 256 };
@@ -42,9 +43,9 @@ static bool fail_entry(struct unpacker *u, int number)
 {
     bool blocked = number == ELOOP || number == EXDEV;
 
-    return copy_fail(u->error, "%s: %s", *u->clean ? u->clean : ".",
-                     blocked ? "a symbolic link is in the way"
-                             : strerror(number));
+    return copy_fail_at(u->error, u->target->target, u->is_file ? "" : u->name,
+                        blocked ? "a symbolic link is in the way"
+                                : strerror(number));
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -364,12 +365,14 @@ bool tree_unpack_read(struct tree_unpack *unpack, int fd,
     u->rules.keep_owner = unpack->options.keep_owner;
     u->rules.special = unpack->options.special;
     u->dirs.base = unpack->base;
+    u->dirs.target = unpack->target;
     u->dirs.trusted = unpack->options.trusted;
     u->dirs.finish = finish_directory;
     u->dirs.opaque = u;
     u->result = ret_result;
     u->error = error;
     u->fd = fd;
+    stale_files_remove(unpack->base);
     good = open_stream(u) && take_all(u);
     if (good)
         drain(u);

@@ -7,9 +7,9 @@
  *   top name ends the copy with an error.
  * - Directories are entered with openat2(2), which confines the path to the
  *   target even if another process exchanges its parts.
- * - A file is written under a temporary name in its directory and then renamed,
- *   so neither a failed copy nor a symbolic link at its name lets it write to
- *   an existing file, and no half file gets the final name.
+ * - A file is written without a name, or under a temporary one, in its
+ * directory, so neither a failed copy nor a symbolic link at its name lets it
+ * write to an existing file, and no half file gets the final name.
  * - Device nodes are skipped, and set-id bits cleared, unless "special".
  * - Memory does not grow with the stream: attributes of a directory are set
  *   when the first entry outside of it arrives.

@@ -17,6 +17,7 @@
 
 #include "shim/bulk_transfer.h"
 #include "shim/port_node.h"
+#include "shim/wire.h"
 
 enum { PORT_FD = 3, FRAME = BULK_HEADER + BULK_MAX_PAYLOAD };
 
@@ -26,6 +27,8 @@ static struct bulk_transfer transfers[BULK_MAX_TRANSFERS];
 static size_t turn; /* the transfer that may send next */
 static unsigned char in[FRAME], out[FRAME];
 static size_t in_used, out_start, out_end;
+static char mark[WIRE_BULK_MARK];
+static bool skip; /* input: up to and including the mark */
 
 static struct bulk_transfer *find(uint32_t id)
 {
@@ -49,6 +52,17 @@ static void take_frame(const struct bulk_frame *frame,
         bulk_transfer_open(transfer, frame->id, payload, frame->len);
 }
 
+/* Drop input that was meant for the previous process, up to the mark. Return
+ * the start of the rest. */
+static size_t skip_to_mark(void)
+{
+    const unsigned char *found = memmem(in, in_used, mark, sizeof(mark));
+    size_t keep = in_used < sizeof(mark) - 1 ? in_used : sizeof(mark) - 1;
+
+    skip = !found;
+    return found ? (size_t)(found - in) + sizeof(mark) : in_used - keep;
+}
+
 /* Read the port once. Return false if the process must end. */
 static bool read_port(void)
 {
@@ -58,7 +72,9 @@ static bool read_port(void)
     if (got <= 0)
         return got < 0 && (errno == EAGAIN || errno == EINTR);
     in_used += (size_t)got;
-    while (in_used - at >= BULK_HEADER) {
+    if (skip)
+        at = skip_to_mark();
+    while (!skip && in_used - at >= BULK_HEADER) {
         struct bulk_frame frame = bulk_get_header(in + at);
 
         if (frame.len > BULK_MAX_PAYLOAD)
@@ -120,7 +136,8 @@ static bool serve_once(void)
     return write_port();
 }
 
-static _Noreturn void run(int port)
+/* start: the mark, or NULL. */
+static _Noreturn void run(int port, const char *start)
 {
     sigset_t none;
 
@@ -133,6 +150,12 @@ static _Noreturn void run(int port)
     signal(SIGCHLD, SIG_IGN); /* copiers are not waited for */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    if (start) {
+        memcpy(mark, start, sizeof(mark));
+        memcpy(out, start, sizeof(mark));
+        out_end = sizeof(mark);
+        skip = true;
+    }
     while (serve_once())
         continue;
     _exit(0);
@@ -159,15 +182,28 @@ void bulk_open(struct bulk *bulk, const char *port)
 
 size_t bulk_poll(const struct bulk *bulk, struct pollfd *fds)
 {
-    if (bulk->port < 0)
+    if (bulk->port < 0 || bulk->started)
         return 0;
     fds[0] = (struct pollfd){ bulk->port, POLLIN, 0 };
     return 1;
 }
 
+static int start(struct bulk *bulk, const char *at)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        run(bulk->port, at);
+    if (pid < 0)
+        return -errno;
+    bulk->pid = pid;
+    bulk->started = true;
+    return 0;
+}
+
 void bulk_serve(struct bulk *bulk, const struct pollfd *fds, size_t count)
 {
-    pid_t pid;
+    int result;
 
     if (count == 0 || !fds[0].revents)
         return;
@@ -176,13 +212,35 @@ void bulk_serve(struct bulk *bulk, const struct pollfd *fds, size_t count)
         bulk->port = -1;
         return;
     }
-    pid = fork();
-    if (pid == 0)
-        run(bulk->port);
-    if (pid < 0)
+    result = start(bulk, NULL);
+    if (result) {
         fprintf(stderr, "stepback-shim: cannot start the bulk process: %s\n",
-                strerror(errno));
-    /* The port is the process's alone: its end closes the port. */
-    close(bulk->port);
-    bulk->port = -1;
+                strerror(-result));
+        bulk->started = bulk->ended = true;
+    }
+}
+
+int bulk_restart(struct bulk *bulk, const char *at)
+{
+    int result = bulk->port < 0 || bulk->pid > 0 ? -EINVAL : start(bulk, at);
+
+    /* The host asks again after another report. */
+    if (result && bulk->pid == 0)
+        bulk->ended = true;
+    return result;
+}
+
+bool bulk_note_exit(struct bulk *bulk, pid_t pid)
+{
+    if (pid != bulk->pid)
+        return false;
+    bulk->pid = 0;
+    bulk->ended = true;
+    return true;
+}
+
+void bulk_lose_host(struct bulk *bulk)
+{
+    if (bulk->started && bulk->pid == 0)
+        bulk->ended = true;
 }

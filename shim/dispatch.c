@@ -172,6 +172,36 @@ void dispatch_listeners(struct dispatch *dispatch, bool busy, int64_t now_ms)
         send_port(dispatch, &listener, open);
 }
 
+static void handle_bulk_start(struct dispatch *dispatch,
+                              const struct dispatch_message *message)
+{
+    const char *mark;
+    int result;
+
+    if (!json_reader_get_string(message->object, "mark", &mark) ||
+        strlen(mark) != WIRE_BULK_MARK) {
+        dispatch_error(dispatch, message->object,
+                       "bulk_start needs a mark of %d bytes", WIRE_BULK_MARK);
+        return;
+    }
+    result = bulk_restart(dispatch->bulk, mark);
+    if (result)
+        dispatch_error(dispatch, message->object,
+                       "cannot start the bulk process: %s", strerror(-result));
+}
+
+void dispatch_bulk_news(struct dispatch *dispatch)
+{
+    struct json_writer writer;
+
+    if (!dispatch->bulk->ended || !port_can_answer(dispatch->port))
+        return;
+    dispatch->bulk->ended = false;
+    port_begin(dispatch->port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_BULK_ENDED);
+    port_end(dispatch->port, &writer);
+}
+
 static void handle_step_answer(struct dispatch *dispatch,
                                const struct dispatch_message *message)
 {
@@ -231,6 +261,7 @@ static const struct handler {
     { WIRE_WATCH_PORTS, handle_watch_ports },
     { WIRE_STEP_ANSWER, handle_step_answer },
     { WIRE_FIND_PROCESSES, handle_find_processes },
+    { WIRE_BULK_START, handle_bulk_start },
     { WIRE_SHUTDOWN, handle_shutdown },
 };
 

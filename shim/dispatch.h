@@ -18,6 +18,9 @@ void dispatch_share_news(struct dispatch *dispatch, int fd);
  * room. busy: an execution runs. */
 void dispatch_listeners(struct dispatch *dispatch, bool busy, int64_t now_ms);
 
+/* Report the end of the bulk process, if there is room. */
+void dispatch_bulk_news(struct dispatch *dispatch);
+
 /* Queue the hello. */
 void dispatch_send_hello(struct dispatch *dispatch);
 

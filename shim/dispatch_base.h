@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "shim/bulk.h"
 #include "shim/executions.h"
 #include "shim/forks.h"
 #include "shim/guest.h"
@@ -17,13 +18,14 @@
 #include "shim/step_server.h"
 
 struct dispatch {
-    struct port *port; /* borrowed, like the next five */
+    struct port *port; /* borrowed, like the next seven */
     struct executions *executions;
     struct forks *forks;
     struct guest_mounts *mounts;
     struct shares *shares;
     struct listeners *listeners;
     struct step_server *steps;
+    struct bulk *bulk;
     struct guest_boot boot;
     bool is_init;               /* the shim is PID 1 and controls the machine */
     bool shutdown;              /* the host has requested it */

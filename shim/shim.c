@@ -226,6 +226,7 @@ static void lose_host(void)
     listeners = (struct listeners){ 0 }; /* another host asks again */
     port_hang_up(&port);
     step_server_lose_host(&steps);
+    bulk_lose_host(&bulk);
     if (!port.is_device)
         ended = true;
 }
@@ -253,8 +254,10 @@ static void take_signals(void)
     }
     /* One SIGCHLD may stand for several children, and orphans are reparented to
      * the shim. */
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        executions_note_exit(&executions, pid, status);
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (!bulk_note_exit(&bulk, pid))
+            executions_note_exit(&executions, pid, status);
+    }
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -357,6 +360,8 @@ static void serve_once(void)
         step_server_serve(&steps, fds + steps_at, count - steps_at);
     dispatch_lines(&dispatch, now_ms());
     if (connected)
+        dispatch_bulk_news(&dispatch);
+    if (connected)
         dispatch_listeners(&dispatch, executions_run(&executions), now_ms());
     executions_advance(&executions, now_ms());
     serve_output();
@@ -393,6 +398,7 @@ static void link_parts(void)
     dispatch.mounts = &mounts;
     dispatch.shares = &shares;
     dispatch.listeners = &listeners;
+    dispatch.bulk = &bulk;
 }
 
 static void open_steps(void)

@@ -73,6 +73,10 @@
  *       Report the executions of these processes or threads, at most
  *       WIRE_FIND_MAX, which may have ended. Their numbers are those in the
  *       shim's pid namespace. Answered with "processes".
+ *   {"type":"bulk_start","mark":"..."}
+ *       After "bulk_ended": serve the bulk port again. The host has written
+ *       the mark, WIRE_BULK_MARK bytes, to that port; frames begin after it,
+ *       in both directions, and what comes before it is ignored.
  *   {"type":"hello"}
  *       Request another hello, e.g. after a reconnect.
  *   {"type":"shutdown"}
@@ -140,6 +144,9 @@
  *       "watch_ports" the shim looks once in WIRE_PORTS_MS, while an execution
  *       runs, for a while after that, and while a reported port is open. At
  *       most WIRE_PORTS_MAX ports are reported at a time.
+ *   {"type":"bulk_ended"}
+ *       The process that serves the bulk port (bulk_wire.h) has ended, and
+ *       with it all transfers; a frame may be torn.
  *   {"type":"error","message":"...","id":42}
  *       A message was refused and had no effect; id if it is known.
  */
@@ -179,6 +186,9 @@
 /* Bytes of standard input that may be in flight to one execution. */
 #define WIRE_INPUT_WINDOW (64 * 1024)
 
+/* Length of the mark after which the bulk port begins again. */
+#define WIRE_BULK_MARK 36
+
 /* Listening ports that are reported, and the interval. */
 #define WIRE_PORTS_MAX 64
 #define WIRE_PORTS_MS  1000
@@ -196,6 +206,7 @@
 #define WIRE_SHUTDOWN        "shutdown"
 #define WIRE_STEP_ANSWER     "step_answer"
 #define WIRE_FIND_PROCESSES  "find_processes"
+#define WIRE_BULK_START      "bulk_start"
 
 /* Both directions. */
 #define WIRE_HELLO "hello"
@@ -211,6 +222,7 @@
 #define WIRE_PORT           "port"
 #define WIRE_STEP_REQUEST   "step_request"
 #define WIRE_PROCESSES      "processes"
+#define WIRE_BULK_ENDED     "bulk_ended"
 #define WIRE_ERROR          "error"
 
 /* Values of "op". */

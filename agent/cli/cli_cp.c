@@ -18,7 +18,6 @@
 enum { ASK_MS = 60 * 1000 };
 
 struct cp {
-    gint64 id; /* of the transfer */
     bool ended, closed;
     gint64 skipped; /* in the guest */
     GError *error;  /* why it failed, as the supervisor says */
@@ -28,11 +27,12 @@ static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
     struct cp *cp = opaque;
+    /* The connection has one transfer. Its event can come with the answer to
+     * the request. */
     json_t *error = json_object_get(payload, "error");
     const char *text = json_string_value(json_object_get(error, "message"));
 
-    if (strcmp(type, "event.copy_completed") != 0 || cp->ended ||
-        json_integer_value(json_object_get(payload, "transfer_id")) != cp->id)
+    if (strcmp(type, "event.copy_completed") != 0 || cp->ended)
         return;
     cp->ended = true;
     cp->skipped = json_integer_value(json_object_get(payload, "skipped"));
@@ -53,25 +53,35 @@ static const struct control_link_callbacks callbacks = {
     .closed = on_closed,
 };
 
-/* Connect to the socket of a transfer. Return a negative
- * number and error. */
+/* Connect to the socket of a transfer. It is gone if the guest has given up
+ * already; the supervisor knows why. On failure return a negative number and
+ * error. */
 static int connect_to(const char *path, GError **error)
 {
     int fd = path ? unix_socket_connect(path, 0) : -EINVAL;
 
     if (fd < 0)
-        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+        g_set_error(error, STEPBACK_ERROR, ERROR_CANCELLED,
                     "%s: cannot connect for the copy: %s", path ? path : "",
                     g_strerror(-fd));
     return fd;
 }
 
+/* Add the sandbox's name to an error about a path in it. */
+static void name_sandbox(const struct copy_plan *plan, GError **error)
+{
+    if (*error && *(*error)->message == '/')
+        g_prefix_error(error, "%s:", plan->sandbox);
+}
+
 /* Wait for the event. If this side failed only because the stream did, the
  * supervisor knows why; otherwise its error is a consequence. */
-static void wait_for_end(struct cp *cp, GError **error)
+static void wait_for_end(struct cp *cp, const struct copy_plan *plan,
+                         GError **error)
 {
     while (!cp->ended && !cp->closed)
         g_main_context_iteration(NULL, TRUE);
+    name_sandbox(plan, &cp->error);
     if (cp->error &&
         (!*error || (error_code_of(*error) == ERROR_CANCELLED &&
                      error_code_of(cp->error) != ERROR_CANCELLED))) {
@@ -96,20 +106,25 @@ static void copy(struct cp *cp, const struct copy_plan *plan,
         return;
     type = cli_copy_request(plan, &payload);
     answer = api_link_ask(link, type, payload, ASK_MS, error);
-    if (!answer)
+    if (!answer) {
+        name_sandbox(plan, error);
         return;
-    cp->id = json_integer_value(json_object_get(answer, "transfer_id"));
+    }
     fd = connect_to(json_string_value(json_object_get(answer, "socket")),
                     error);
     json_decref(answer);
-    if (fd < 0)
-        return;
-    cli_copy_run(plan, fd, &result, error);
+    if (fd >= 0)
+        cli_copy_run(plan, fd, &result, error);
     /* A copy into the guest is over when the guest has written everything. */
     if (*error || !plan->in)
         fd_close(&fd);
-    wait_for_end(cp, error);
+    wait_for_end(cp, plan, error);
     cp->skipped += (gint64)result.skipped;
+    if (!*error && !plan->in && !plan->stream && result.entries == 0)
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "%s:%s: a device node; to create it on the host, add -a "
+                    "and --allow-special as root",
+                    plan->sandbox, plan->guest_path);
 }
 
 static int run(const struct copy_plan *plan,
@@ -131,9 +146,10 @@ static int run(const struct copy_plan *plan,
     }
     if (cp.skipped > 0)
         fprintf(stderr,
-                CLI_PROGRAM ": cp: %" G_GINT64_FORMAT
-                            " sockets or device nodes were skipped\n",
-                cp.skipped);
+                CLI_PROGRAM ": cp: skipped %" G_GINT64_FORMAT
+                            " socket%s or device node%s\n",
+                cp.skipped, cp.skipped == 1 ? "" : "s",
+                cp.skipped == 1 ? "" : "s");
     return CLI_OK;
 }
 

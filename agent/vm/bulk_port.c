@@ -14,6 +14,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "shim/wire.h"
 
 enum { FRAME = BULK_HEADER + BULK_MAX_PAYLOAD };
 
@@ -24,18 +25,17 @@ struct bulk_port {
     GPtrArray *transfers; /* by turns: the first may send next */
     unsigned char in[FRAME], out[FRAME];
     size_t in_used, out_start, out_end;
+
+    bulk_port_restart restart;
+    void *opaque;
+    bool interrupted; /* no process serves the port */
+    char *mark;       /* drop what comes before it; NULL: nothing is dropped */
 };
 
 /* ---- the end of the port ------------------------------------------------- */
 
-static void lose(struct bulk_port *port, const char *reason)
+static void end_transfers(struct bulk_port *port, const char *reason)
 {
-    if (port->fd < 0)
-        return;
-    log_info(LOG_CONTROL, "the bulk port is closed: %s", reason);
-    g_clear_handle_id(&port->read_source, g_source_remove);
-    g_clear_handle_id(&port->write_source, g_source_remove);
-    fd_close(&port->fd);
     while (port->transfers->len > 0) {
         struct bulk_transfer *transfer = g_ptr_array_steal_index(
             port->transfers, 0);
@@ -45,6 +45,40 @@ static void lose(struct bulk_port *port, const char *reason)
 
         bulk_transfer_end(transfer, error);
     }
+}
+
+static void lose(struct bulk_port *port, const char *reason)
+{
+    if (port->fd < 0)
+        return;
+    log_info(LOG_CONTROL, "the bulk port is closed: %s", reason);
+    g_clear_handle_id(&port->read_source, g_source_remove);
+    g_clear_handle_id(&port->write_source, g_source_remove);
+    fd_close(&port->fd);
+    end_transfers(port, reason);
+}
+
+void bulk_port_interrupt(struct bulk_port *port)
+{
+    if (port->fd < 0)
+        return;
+    log_warn(LOG_CONTROL, "the guest's process for copies has ended");
+    port->interrupted = true;
+    g_clear_pointer(&port->mark, g_free);
+    port->in_used = port->out_start = port->out_end = 0;
+    end_transfers(port, "the guest's process for copies has ended; copy again");
+}
+
+/* Let the guest start another process. Its input and output begin with a mark,
+ * because a frame may be torn in either direction. */
+static void resume(struct bulk_port *port)
+{
+    port->interrupted = false;
+    port->mark = g_uuid_string_random();
+    port->out_start = 0;
+    port->out_end = WIRE_BULK_MARK;
+    memcpy(port->out, port->mark, WIRE_BULK_MARK);
+    port->restart(port->mark, port->opaque);
 }
 
 /* ---- sending ------------------------------------------------------------- */
@@ -121,11 +155,28 @@ static struct bulk_transfer *find(const struct bulk_port *port, guint32 id)
     return NULL;
 }
 
+/* Drop input up to the mark, or all of it while there is no process. Return the
+ * start of the rest. */
+static size_t skip_to_mark(struct bulk_port *port)
+{
+    const unsigned char *found;
+
+    if (port->interrupted)
+        return port->in_used;
+    found = memmem(port->in, port->in_used, port->mark, WIRE_BULK_MARK);
+    if (!found)
+        return port->in_used - MIN(port->in_used, WIRE_BULK_MARK - 1);
+    g_clear_pointer(&port->mark, g_free);
+    return (size_t)(found - port->in) + WIRE_BULK_MARK;
+}
+
 static void take_frames(struct bulk_port *port)
 {
     size_t at = 0;
 
-    while (port->fd >= 0 && port->in_used - at >= BULK_HEADER) {
+    if (port->interrupted || port->mark)
+        at = skip_to_mark(port);
+    while (port->fd >= 0 && !port->mark && port->in_used - at >= BULK_HEADER) {
         struct bulk_frame frame = bulk_get_header(port->in + at);
         struct bulk_transfer *transfer;
 
@@ -166,11 +217,13 @@ static gboolean on_readable(gint fd, GIOCondition condition, gpointer data)
 
 /* ---- life ---------------------------------------------------------------- */
 
-struct bulk_port *bulk_port_new(int fd)
+struct bulk_port *bulk_port_new(int fd, bulk_port_restart restart, void *opaque)
 {
     struct bulk_port *port = g_new0(struct bulk_port, 1);
 
     port->fd = fd;
+    port->restart = restart;
+    port->opaque = opaque;
     port->transfers = g_ptr_array_new();
     g_unix_set_fd_nonblocking(fd, TRUE, NULL);
     port->read_source = g_unix_fd_add(fd, G_IO_IN | G_IO_HUP | G_IO_ERR,
@@ -184,6 +237,7 @@ void bulk_port_free(struct bulk_port *port)
         return;
     lose(port, "the machine has ended");
     g_ptr_array_unref(port->transfers);
+    g_free(port->mark);
     g_free(port);
 }
 
@@ -217,6 +271,8 @@ struct bulk_transfer *bulk_port_start(struct bulk_port *port,
 
     if (!check(port, request, error))
         return NULL;
+    if (port->interrupted)
+        resume(port);
     transfer = bulk_transfer_new(++port->last_id, request, &owner, callbacks,
                                  opaque);
     g_ptr_array_add(port->transfers, transfer);

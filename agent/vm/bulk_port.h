@@ -8,7 +8,8 @@
  *
  * The guest is treated as hostile. Frames that do not fit a transfer's state
  * are ignored; a stream of bytes that is not frames ends all transfers, and the
- * port is not used again.
+ * port is not used again. If the guest's process for the port ends, its
+ * transfers end with an error, and the next one starts another process.
  *
  * Threads: all on the main thread.
  */
@@ -21,8 +22,15 @@
 
 struct bulk_port;
 
+/* Ask the guest to serve the port again ("bulk_start" in shim/wire.h). */
+typedef void (*bulk_port_restart)(const char *mark, void *opaque);
+
 /* Take a connected socket. */
-struct bulk_port *bulk_port_new(int fd);
+struct bulk_port *bulk_port_new(int fd, bulk_port_restart restart,
+                                void *opaque);
+
+/* The guest's process for the port has ended: end all transfers. */
+void bulk_port_interrupt(struct bulk_port *port);
 
 /* Free the port; its transfers end with an error. NULL is allowed. */
 void bulk_port_free(struct bulk_port *port);

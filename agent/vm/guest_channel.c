@@ -253,6 +253,13 @@ static gboolean take_port(struct guest_channel *channel, json_t *message,
     return TRUE;
 }
 
+static gboolean take_bulk_ended(struct guest_channel *channel, json_t *message,
+                                GError **error)
+{
+    channel->callbacks->bulk_ended(channel->opaque);
+    return TRUE;
+}
+
 /* A message that needs no action. */
 static gboolean take_note(struct guest_channel *channel, json_t *message,
                           GError **error)
@@ -277,6 +284,7 @@ static const struct {
     { WIRE_ERROR, take_error },
     { WIRE_STEP_REQUEST, take_step_request },
     { WIRE_PROCESSES, take_processes },
+    { WIRE_BULK_ENDED, take_bulk_ended },
 };
 
 static void on_line(struct jsonl_channel *jsonl, enum jsonl_status status,
@@ -475,6 +483,12 @@ bool guest_channel_find_processes(struct guest_channel *channel, gint64 request,
         return false;
     guest_channel_send(channel, guest_processes_question(request, pids));
     return true;
+}
+
+void guest_channel_start_bulk(struct guest_channel *channel, const char *mark)
+{
+    guest_channel_send(channel, json_pack("{s:s, s:s}", "type", WIRE_BULK_START,
+                                          "mark", mark));
 }
 
 void guest_channel_shutdown(struct guest_channel *channel)

@@ -69,6 +69,8 @@ struct guest_channel_callbacks {
                          void *opaque);
     /* The answer to guest_channel_find_processes(). */
     void (*processes)(const struct guest_processes *processes, void *opaque);
+    /* The guest's process for the bulk port has ended. */
+    void (*bulk_ended)(void *opaque);
     void (*closed)(void *opaque);
 };
 
@@ -132,6 +134,9 @@ void guest_channel_mount(struct guest_channel *channel, const char *tag,
 void guest_channel_cancel(struct guest_channel *channel, gint64 id);
 void guest_channel_rollback_notify(struct guest_channel *channel,
                                    gint64 step_id);
+
+/* Ask for a process that serves the bulk port, after "bulk_ended". */
+void guest_channel_start_bulk(struct guest_channel *channel, const char *mark);
 void guest_channel_shutdown(struct guest_channel *channel);
 
 #endif

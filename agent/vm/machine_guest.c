@@ -237,6 +237,13 @@ static void on_processes(const struct guest_processes *processes, void *opaque)
     machine->callbacks->processes(processes, machine->opaque);
 }
 
+static void on_bulk_ended(void *opaque)
+{
+    struct machine *machine = opaque;
+
+    bulk_port_interrupt(vm_bulk(machine->vm));
+}
+
 /* QEMU is ending: on_vm_exited() follows with the reason. */
 static void on_guest_closed(void *opaque)
 {
@@ -253,5 +260,6 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .port = on_port,
     .step_request = on_step_request,
     .processes = on_processes,
+    .bulk_ended = on_bulk_ended,
     .closed = on_guest_closed,
 };

@@ -134,6 +134,14 @@ static bool make_pair(int pair[2], GError **error)
     return false;
 }
 
+/* Implements bulk_port_restart. */
+static void start_bulk(const char *mark, void *opaque)
+{
+    struct vm *vm = opaque;
+
+    guest_channel_start_bulk(vm->guest, mark);
+}
+
 struct vm *vm_new(const struct vm_config *config,
                   const struct guest_channel_callbacks *guest_callbacks,
                   const struct vm_callbacks *callbacks, void *opaque,
@@ -167,7 +175,7 @@ struct vm *vm_new(const struct vm_config *config,
         return NULL;
     }
     vm->guest = guest_channel_new(control[0], guest_callbacks, opaque);
-    vm->bulk = bulk_port_new(bulk[0]);
+    vm->bulk = bulk_port_new(bulk[0], start_bulk, vm);
     vm->qmp = qmp_new(monitor[0], &qmp_callbacks, vm);
     vm->console_timer = g_timeout_add_seconds(CONSOLE_CHECK_S, check_console,
                                               vm);

@@ -10,10 +10,12 @@
 
 #include "agent/vm/bulk_port.h"
 #include "common/errors.h"
+#include "shim/wire.h"
 
 struct rig {
     struct bulk_port *port;
-    int guest; /* the guest's end; -1: closed */
+    int guest;  /* the guest's end; -1: closed */
+    char *mark; /* of the last request to restart */
     unsigned opened, ended;
     struct bulk_totals totals;
     char *error; /* of the last end; NULL: success */
@@ -38,12 +40,20 @@ static void on_ended(struct bulk_transfer *transfer,
 
 static const struct bulk_callbacks callbacks = { on_opened, on_ended };
 
+static void on_restart(const char *mark, void *opaque)
+{
+    struct rig *rig = opaque;
+
+    g_free(rig->mark);
+    rig->mark = g_strdup(mark);
+}
+
 static void set_up(struct rig *rig, gconstpointer data)
 {
     int ends[2];
 
     g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), ==, 0);
-    rig->port = bulk_port_new(ends[0]);
+    rig->port = bulk_port_new(ends[0], on_restart, rig);
     rig->guest = ends[1];
 }
 
@@ -53,6 +63,7 @@ static void tear_down(struct rig *rig, gconstpointer data)
     if (rig->guest >= 0)
         close(rig->guest);
     g_free(rig->error);
+    g_free(rig->mark);
 }
 
 static struct bulk_transfer *start(struct rig *rig, bool in)
@@ -206,6 +217,51 @@ static void test_deaf(struct rig *rig, gconstpointer data)
     g_assert_cmpstr(rig->error, ==, "enough");
 }
 
+/* Require the mark as the next bytes to the guest. */
+static void hear_mark(struct rig *rig)
+{
+    char mark[WIRE_BULK_MARK];
+
+    settle();
+    g_assert_cmpint(recv(rig->guest, mark, sizeof(mark), MSG_WAITALL), ==,
+                    sizeof(mark));
+    g_assert_cmpmem(mark, sizeof(mark), rig->mark, strlen(rig->mark));
+}
+
+static void test_interrupted(struct rig *rig, gconstpointer data)
+{
+    static const char torn[] = "\1\0\0\0\3\377\377\377 of a frame";
+
+    start(rig, false);
+    start(rig, true);
+    g_assert_cmpint(hear(rig), ==, BULK_OPEN);
+    g_assert_cmpint(hear(rig), ==, BULK_OPEN);
+    g_assert_cmpint(send(rig->guest, "\1\0\0\0\3", 5, 0), ==, 5);
+    settle();
+    bulk_port_interrupt(rig->port);
+    g_assert_cmpuint(rig->ended, ==, 2);
+    g_assert_nonnull(strstr(rig->error, "copy again"));
+    g_assert_null(rig->mark); /* not before there is a copy */
+    bulk_port_interrupt(rig->port);
+    send(rig->guest, torn, sizeof(torn), 0);
+    settle();
+
+    for (int i = 0; i < 2; i++) {
+        g_assert_nonnull(start(rig, false));
+        hear_mark(rig);
+        g_assert_cmpint(hear(rig), ==, BULK_OPEN);
+        if (i == 0)
+            bulk_port_interrupt(rig->port);
+    }
+    send(rig->guest, torn, sizeof(torn), 0);
+    settle();
+    send(rig->guest, rig->mark, 20, 0);
+    settle();
+    send(rig->guest, rig->mark + 20, WIRE_BULK_MARK - 20, 0);
+    say(rig, 4, BULK_OPENED, NULL, 0);
+    g_assert_cmpuint(rig->opened, ==, 1);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -217,6 +273,8 @@ int main(int argc, char **argv)
     ADD("the guest's reason is printable", test_text);
     ADD("bytes that are not frames end all copies", test_garbage);
     ADD("a lost port calls back from the main loop only", test_lost);
+    ADD("after an end of the guest's process, copies begin at a mark",
+        test_interrupted);
     ADD("a cancelled copy ends although the guest does not answer", test_deaf);
     return g_test_run();
 }

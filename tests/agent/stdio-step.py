@@ -377,6 +377,22 @@ time.sleep(1000)
 
 
 @test
+def too_many_at_once(place):
+    """a command with too many connections to the socket is told so"""
+    agent = Sandbox(place)
+    code, out, err = agent.script("exec python3 -c '%s'" % (CLIENT + """
+import subprocess
+kept = [connect() for _ in range(12)]
+for i in range(20):
+    print(subprocess.run(["step", "list"], capture_output=True, text=True).stderr)
+""").replace("'", "'\\''"))
+    equal((code, err), (0, ""))
+    equal(out.split("\n\n"), 20 * ["step: list: too many requests of this command "
+                                  "are waiting"] + [""])
+    equal(agent.close(), 0)
+
+
+@test
 def hostile_guests(place):
     """a guest that makes up requests gets no further than its policy"""
     place.mounting()

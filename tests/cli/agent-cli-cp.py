@@ -2,22 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """cp: files between the host and a running sandbox, over the real shim without
 a machine."""
+import fcntl
+import io
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tarfile
-import io
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from stdio_client import (PROGRAM, contains, equal, main,  # noqa: E402
-                          snapshot, test)
+from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
+                          eventually, main, snapshot, test)
 
 
 class Box:
     def __init__(self, place):
         place.mounting()
-        self.env = place.environment(HOME=place.root)
+        self.env = place.environment(HOME=place.root, STEPBACK_FAKE_QEMU="shim")
         self.place = place
         self.run("up", "--accel=tcg")
 
@@ -88,6 +91,173 @@ def errors_name_the_cause(place):
         equal(done[0], 1)
         contains(done[1], "tar stream")
         equal(os.listdir(path), [])
+    finally:
+        box.run("kill", "share")
+
+
+def processes(place, name):
+    """The pids of the place with this name."""
+    found = []
+    for pid in place.processes():
+        try:
+            with open("/proc/%d/comm" % pid) as file:
+                if file.read() == name + "\n":
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def temporary(path):
+    return sorted(name for name in os.listdir(path)
+                  if name.startswith(".stepback-cp-"))
+
+
+def big_file(path):
+    with open(path, "wb") as file:
+        for _ in range(64):
+            file.write(os.urandom(1 << 20))
+
+
+@test
+def killed_in_the_guest(place):
+    """after a kill of the guest's processes for copies the copy that runs says
+    so, and the next one works, with not a byte of the torn stream"""
+    box = Box(place)
+    big = place.root + "/big"
+    big_file(big)
+    try:
+        for name in ("stepback-bulk", "stepback-cp", "stepback-bulk"):
+            for words in (("share:" + big, "-"), (big, "share:%s.in" % big)):
+                client = subprocess.Popen(
+                    [PROGRAM, "cp", *words], env=box.env, stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                if words[1] == "-":
+                    client.stdout.read(3 << 20)
+                assert eventually(lambda: processes(place, name), 20)
+                for pid in processes(place, name):
+                    os.kill(pid, signal.SIGKILL)
+                error = client.communicate(timeout=60)[1].decode()
+                # A copy in may have been complete before the kill.
+                equal((words, client.returncode or not error), (words, 1))
+                contains(error or "guest's", "guest's")
+            assert eventually(lambda: not processes(place, "stepback-cp"), 20)
+            equal(box.cp("share:" + big, place.root + "/out"), (0, "", b""))
+            equal(box.cp(big, "share:%s/in" % place.root), (0, "", b""))
+            for copy in ("/out", "/in"):
+                subprocess.run(["cmp", big, place.root + copy], check=True)
+        equal(temporary(place.root), [])
+    finally:
+        box.run("kill", "share")
+
+
+@test
+def a_killed_copy_leaves_nothing(place):
+    """a cp that is killed leaves no temporary file on either side"""
+    box = Box(place)
+    there, here = place.root + "/there", place.root + "/here"
+    for path in (there, here):
+        os.mkdir(path)
+    big_file(place.root + "/big")
+
+    def writes_to(pid, path):
+        """Has this process a file open below the path?"""
+        try:
+            return any(os.readlink("/proc/%d/fd/%s" % (pid, fd))
+                       .startswith(path + "/")
+                       for fd in os.listdir("/proc/%d/fd" % pid))
+        except OSError:
+            return False
+
+    try:
+        client = subprocess.Popen([PROGRAM, "cp", "share:%s/big" % place.root,
+                                   here], env=box.env)
+        assert eventually(lambda: writes_to(client.pid, here), 20)
+        client.kill()
+        client.wait()
+        stream = subprocess.Popen([PROGRAM, "cp", "-", "share:" + there],
+                                  env=box.env, stdin=subprocess.PIPE)
+        member = tarfile.TarInfo("half")
+        member.size = 64 << 20
+        stream.stdin.write(member.tobuf() + b"x" * (2 << 20))
+        stream.stdin.flush()
+        assert eventually(lambda: any(writes_to(pid, there) for pid in
+                                      processes(place, "stepback-cp")), 20)
+        stream.kill()
+        stream.communicate()
+        assert eventually(lambda: not processes(place, "stepback-cp"), 20)
+        equal((os.listdir(here), os.listdir(there)), ([], []))
+    finally:
+        box.run("kill", "share")
+
+
+@test
+def stale_files(place):
+    """a copy removes temporary files of copies that were killed, but not those
+    of one that runs"""
+    box = Box(place)
+    source, target = place.root + "/tree", place.root + "/target"
+    stale = ".stepback-cp-0123456789abcdef"
+    os.makedirs(source + "/sub")
+    with open(source + "/sub/f", "w") as file:
+        file.write("new")
+
+    def fill():
+        shutil.rmtree(target, ignore_errors=True)
+        os.makedirs(target + "/tree/sub")
+        open(target + "/" + stale, "w").close()
+        os.symlink("nowhere", target + "/tree/sub/" + stale)
+        open(target + "/.stepback-cp-mine", "w").close()
+
+    try:
+        for words in ((source, "share:" + target), ("share:" + source, target)):
+            fill()
+            fd = os.open(target, os.O_RDONLY)
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            equal(box.cp(*words), (0, "", b""))
+            equal(temporary(target), [stale, ".stepback-cp-mine"])
+            equal(temporary(target + "/tree/sub"), [])
+            os.close(fd)
+            equal(box.cp(*words), (0, "", b""))
+            equal(temporary(target), [".stepback-cp-mine"])
+            with open(target + "/tree/sub/f") as file:
+                equal(file.read(), "new")
+    finally:
+        box.run("kill", "share")
+
+
+@test
+def errors_name_the_file(place):
+    """an error in the middle of a tree names the file, and the sandbox if the
+    file is there; what cannot be copied is no success"""
+    if os.getuid():
+        raise Skip("not root")
+    box = Box(place)
+    root, small = place.root, place.root + "/small"
+    os.makedirs(root + "/tree/sub")
+    with open(root + "/tree/sub/big", "wb") as file:
+        file.write(os.urandom(4 << 20))
+    os.mknod(root + "/null", 0o20666, os.makedev(1, 3))
+    os.mkdir(small)
+    full = "%s/tree/sub/big: No space left on device" % small
+    try:
+        for words, says in (
+                (("share:%s/tree" % root, small), " " + full),
+                ((root + "/tree", "share:" + small), "share:" + full)):
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs",
+                            small], check=True)
+            code, error, _ = box.cp(*words)
+            subprocess.run(["umount", small], check=True)
+            equal(code, 1)
+            contains(error, says)
+        code, error, _ = box.cp("share:%s/null" % root, root + "/out")
+        equal((code, os.path.exists(root + "/out")), (1, False))
+        contains(error, "%s/null: a device node" % root)
+        # It ends before the client can connect.
+        for _ in range(10):
+            code, error, _ = box.cp("share:/sys/bus/pci/rescan", root + "/out")
+            equal(code, 1)
+            contains(error, "share:/sys/bus/pci/rescan: ")
     finally:
         box.run("kill", "share")
 

@@ -88,7 +88,8 @@ def commands(box):
 
 
 def lines_are_steps(box):
-    """Three lines are three steps; undo, also from inside, is exact."""
+    """Three lines are three steps, and an editor that saves twice is one; undo,
+    also from inside, is exact."""
     box.text("exec", "-q", "--", "sh", "-c", "rm f; seq 99 >kept; ln kept hard")
     before = box.snapshot()
     with Terminal([PROGRAM, "shell"], env=box.env, cwd=box.place.share,
@@ -103,6 +104,14 @@ def lines_are_steps(box):
         terminal.send("step undo\r")
         terminal.expect("undid step [0-9]+: rm -rf kept hard d")
         terminal.expect(PROMPT)
+        equal(box.snapshot(), middle)
+        terminal.send("vim.tiny -u NONE -n edited\r")
+        terminal.expect("edited")
+        terminal.send("ihello\x1b:w\roworld\x1b:wq\r")
+        terminal.expect(PROMPT)
+        with open(box.place.share + "/edited") as file:
+            equal(file.read(), "hello\nworld\n")
+        box.text("undo", "-y")
         equal(box.snapshot(), middle)
         terminal.send("exit 4\r")
         equal(terminal.wait(), 4)
@@ -211,6 +220,11 @@ def copies(box):
     box.text("cp", source, "share:/root/")
     equal(box.text("exec", "-q", "--", "readlink", "/root/tree/link"),
           "nowhere\n")
+    # After a kill of the process that serves copies, the next one works.
+    equal(box.text("exec", "-q", "--", "bash", "-c",
+                   "for p in /proc/[0-9]*/comm; do grep -qx stepback-bulk $p && "
+                   "kill -9 ${p//[!0-9]/} && echo killed; done; true"),
+          "killed\n")
     box.text("cp", "share:/root/tree/.", box.place.root + "/back")
     equal(*(subprocess.run([SNAPSHOT, path], check=True,
                            stdout=subprocess.PIPE).stdout.splitlines()[1:]
