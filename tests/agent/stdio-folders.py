@@ -132,7 +132,7 @@ def one_step_spans_all_folders(place):
     equal("size_before" in report["changes"][0], False)
     equal(done(agent, "mv one 1", cwd=".")["changes"], [
         {"path": "1", "from": "one", "change": "renamed", "size_before": 2,
-         "size_after": 2, "directory": "a"}])
+         "size_after": 2, "by": "?", "directory": "a"}])
     equal(changes(done(agent, "rm two", cwd="/mnt/working/1")),
           [("b", "two", "deleted")])
     equal(changes(done(agent, "true")), [])

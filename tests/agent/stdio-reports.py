@@ -34,7 +34,7 @@ def names_of_any_bytes_are_told(place):
     report = done(agent, "printf x > \"$(printf 'a\\377')\"")
     equal(report["changes"][0], {
         "path": "Yf8=", "encoding": "base64", "change": "created",
-        "size_after": 1, "directory": "share"})
+        "size_after": 1, "by": "?", "directory": "share"})
     equal(report["affected_paths"],
           [{"path": "Yf8=", "encoding": "base64"}])
     equal(agent.close(), 0)
