@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-#include "interceptor/engine/core.h"
-
 #define SPAN_SHIFT 32
 
 static _Atomic uint64_t *count_of(struct open_writes *writes, uint32_t span)
@@ -46,7 +44,7 @@ static uint32_t begin_span(struct open_writes *writes)
 {
     uint32_t span = atomic_load(&writes->span) + 1;
 
-    /* First the count: ic_write_opened() finds the span's number there. */
+    /* First the count: open_writes_add() finds the span's number there. */
     atomic_store(count_of(writes, span), (uint64_t)span << SPAN_SHIFT);
     atomic_store(&writes->span, span);
     return span;
@@ -78,17 +76,17 @@ uint32_t open_writes_count(struct open_writes *writes, uint32_t span)
     return (uint32_t)(value >> SPAN_SHIFT) == span ? (uint32_t)value : 0;
 }
 
-uint32_t ic_write_opened(struct ic *ic)
+uint32_t open_writes_add(struct open_writes *writes)
 {
     uint32_t span;
 
     do
-        span = atomic_load(&ic->open_writes.span);
-    while (!change(&ic->open_writes, span, true));
+        span = atomic_load(&writes->span);
+    while (!change(writes, span, true));
     return span;
 }
 
-void ic_write_closed(struct ic *ic, uint32_t span)
+void open_writes_remove(struct open_writes *writes, uint32_t span)
 {
-    change(&ic->open_writes, span, false);
+    change(writes, span, false);
 }

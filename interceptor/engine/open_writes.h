@@ -30,6 +30,11 @@ struct open_writes {
 void open_writes_init(struct open_writes *writes);
 void open_writes_clear(struct open_writes *writes);
 
+/* Count a file that was opened, until it is closed. open_writes_add() returns
+ * the span for open_writes_remove(). */
+uint32_t open_writes_add(struct open_writes *writes);
+void open_writes_remove(struct open_writes *writes, uint32_t span);
+
 void open_writes_begin_step(struct open_writes *writes);
 
 /* The step's processes have ended; further calls for the step have no effect.

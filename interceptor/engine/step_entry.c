@@ -103,6 +103,16 @@ static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
         g_usleep((gulong)left * 1000);
 }
 
+uint32_t ic_write_opened(struct ic *ic)
+{
+    return open_writes_add(&ic->open_writes);
+}
+
+void ic_write_closed(struct ic *ic, uint32_t span)
+{
+    open_writes_remove(&ic->open_writes, span);
+}
+
 void ic_step_settle(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
 {
     uint32_t span = open_writes_end_step(&ic->open_writes);
