@@ -2,8 +2,8 @@
  *
  * engine_deep - cases of engine_cases.h: very deep trees.
  *
- * They are deeper than any path and, with -m slow, than any stack, or any number
- * of fds of which each level needs one.
+ * They are deeper than any path and, with -m slow, than any stack, or any
+ * number of fds of which each level needs one.
  */
 #include "tests/lib/engine_cases.h"
 
@@ -13,8 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A path to the bottom is longer than PATH_MAX in the quick run, too: the name is
- * long, because the work for a level grows with depth. -m slow for more levels. */
+/* A path to the bottom is longer than PATH_MAX in the quick run, too: the name
+ * is long, because the work for a level grows with depth. -m slow for more
+ * levels. */
 enum { QUICK_LEVELS = 250, LEVELS = 10000, SPARE_FDS = 2000 };
 
 #define DEEP "one-level-of-a-deep-tree"

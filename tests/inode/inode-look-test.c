@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * inode-look-test - lookups of known inodes open nothing.
+ *
+ * STEPBACK_LOOK_ROUNDS is how often a file is replaced below three readers.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +18,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-enum { LOOKERS = 3, REPLACEMENTS = 20000, TURNS = 5000 };
+enum { LOOKERS = 3, REPLACEMENTS = 4000, TURNS = 5000 };
 
 struct fixture {
     struct world *world; /* for its folders; never started */
@@ -390,12 +393,14 @@ static void test_replaced(struct fixture *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
     g_autofree char *fresh = world_host_path(f->world, "fresh");
+    const char *given = g_getenv("STEPBACK_LOOK_ROUNDS");
+    unsigned count = given ? (unsigned)atoi(given) : REPLACEMENTS;
     GThread *threads[LOOKERS + 1];
 
     for (unsigned i = 0; i < LOOKERS; i++)
         threads[i] = g_thread_new("look", look_on, f);
     threads[LOOKERS] = g_thread_new("release", release_on, f);
-    for (unsigned i = 1; i <= REPLACEMENTS; i++) {
+    for (unsigned i = 1; i <= count; i++) {
         world_host_file(f->world, "fresh", "");
         OK(truncate(fresh, i));
         OK(rename(fresh, path));

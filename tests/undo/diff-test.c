@@ -405,7 +405,7 @@ static void test_random(gconstpointer data)
     const char *given = g_getenv("STEPBACK_DIFF_SEED");
     const char *count = g_getenv("STEPBACK_DIFF_SEEDS");
     guint32 first = given ? (guint32)atoi(given) : 1;
-    guint32 seeds = count ? (guint32)atoi(count) : 4;
+    guint32 seeds = count ? (guint32)atoi(count) : 2;
 
     for (guint32 i = 0; i < seeds && !g_test_failed(); i++)
         run_seed(data, first + i);

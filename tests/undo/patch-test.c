@@ -24,7 +24,7 @@
 #include "interceptor/interceptor.h"
 #include "tests/model/model_make.h"
 
-enum { SEEDS = 4, STEPS = 30, OPS = 12, TEXT = 100 };
+enum { SEEDS = 2, STEPS = 30, OPS = 12, TEXT = 100 };
 
 struct trial {
     struct world *w;

@@ -22,7 +22,7 @@ say project
 mkdir project
 cd project
 i=0
-while [ $i -lt 40 ]; do
+while [ $i -lt 12 ]; do
     echo "int f$i(void);int f$i(void){return $i;}" >f$i.c
     i=$((i + 1))
 done
