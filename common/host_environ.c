@@ -34,9 +34,17 @@ static const char *const own_names[] = {
 /* Dropped if relative or empty, as such a path would be resolved in the current
  * directory. */
 static const char *const folder_names[] = {
-    "HOME",           "TMPDIR",          "XDG_CACHE_HOME",
-    "XDG_STATE_HOME", "XDG_RUNTIME_DIR", NULL,
+    "HOME",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    NULL,
 };
+
+/* The environment before host_environ_restrict(). */
+static char **given;
 
 static bool is_for_children(const char *name)
 {
@@ -54,21 +62,25 @@ static bool is_kept(const char *name, const char *value)
 
 void host_environ_restrict(void)
 {
-    g_auto(GStrv) before = g_get_environ();
     g_autofree char *path = NULL;
 
+    g_strfreev(given);
+    given = g_get_environ();
     clearenv();
-    for (char **entry = before; *entry; entry++) {
-        char *value = strchr(*entry, '=');
+    for (char **entry = given; *entry; entry++) {
+        const char *value = strchr(*entry, '=');
+        g_autofree char *name = g_strndup(*entry, strcspn(*entry, "="));
 
-        if (!value)
-            continue;
-        *value++ = '\0';
-        if (is_kept(*entry, value))
-            g_setenv(*entry, value, TRUE);
+        if (value && is_kept(name, value + 1))
+            g_setenv(name, value + 1, TRUE);
     }
     path = host_program_path();
     g_setenv("PATH", path, TRUE);
+}
+
+const char *host_environ_given(const char *name)
+{
+    return given ? g_environ_getenv(given, name) : g_getenv(name);
 }
 
 char **host_environ_new(const char *const *more)

@@ -20,6 +20,10 @@
  */
 void host_environ_restrict(void);
 
+/* Return a variable's value before host_environ_restrict(), to pass it on to a
+ * guest: nothing on the host may depend on it. Borrowed; NULL: not set. */
+const char *host_environ_given(const char *name);
+
 /* Return the environment of a program to start: PATH, LC_ALL, the variables
  * STEPBACK_*, and those of more (NULL-terminated; may be NULL) that are set. A
  * new vector. */

@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 
 #include "shim/dispatch_exec.h"
+#include "shim/setup.h"
 #include "shim/wire.h"
 
 static void add_times(const struct guest_boot *boot, struct json_writer *writer)
@@ -39,6 +40,7 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_writer_add_integer(&writer, "executions", WIRE_MAX_EXECUTIONS);
     json_writer_add_integer(&writer, "steps", dispatch->steps->listener >= 0);
     json_writer_add_integer(&writer, "finds_processes", 1);
+    json_writer_add_integer(&writer, "setup", setup_is_open());
     add_times(&dispatch->boot, &writer);
     port_end(dispatch->port, &writer);
 }
@@ -136,6 +138,28 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
         port_end(dispatch->port, &writer);
         break;
     }
+}
+
+static void handle_setup(struct dispatch *dispatch,
+                         const struct dispatch_message *message)
+{
+    struct setup setup = { 0 };
+    struct json_writer writer;
+    char error[256];
+    bool ok;
+
+    json_reader_get_string(message->object, "certificates",
+                           &setup.certificates);
+    json_reader_get_string(message->object, "git_name", &setup.git_name);
+    json_reader_get_string(message->object, "git_email", &setup.git_email);
+    ok = setup_apply(&setup, error, sizeof(error));
+    port_begin(dispatch->port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_SET_UP);
+    json_writer_add_string(&writer, "status",
+                           ok ? WIRE_STATUS_OK : WIRE_STATUS_ERROR);
+    if (!ok)
+        json_writer_add_string(&writer, "message", error);
+    port_end(dispatch->port, &writer);
 }
 
 static void handle_watch_ports(struct dispatch *dispatch,
@@ -258,6 +282,7 @@ static const struct handler {
     { WIRE_CANCEL, dispatch_cancel },
     { WIRE_ROLLBACK_NOTIFY, handle_rollback_notify },
     { WIRE_MOUNT, handle_mount },
+    { WIRE_SETUP, handle_setup },
     { WIRE_WATCH_PORTS, handle_watch_ports },
     { WIRE_STEP_ANSWER, handle_step_answer },
     { WIRE_FIND_PROCESSES, handle_find_processes },

@@ -36,6 +36,7 @@
 #include "shim/listeners.h"
 #include "shim/port.h"
 #include "shim/processes.h"
+#include "shim/setup.h"
 #include "shim/shares.h"
 #include "shim/step_client.h"
 #include "shim/step_server.h"
@@ -49,6 +50,7 @@ static struct {
     const char *port; /* a path, or the number of an open fd */
     const char *bulk; /* likewise */
     const char *step_socket;
+    const char *root;
     bool no_init;
     bool no_cgroups;
     bool no_forks;
@@ -88,6 +90,9 @@ static const char usage[] =
     "  --no-forks      find the command of a process without the kernel's "
     "reports\n"
     "                  of forks\n"
+    "  --root=DIR      write the system's files below this folder (default: "
+    "/;\n"
+    "                  with --no-init: nowhere)\n"
     "  --help, --version\n";
 
 static int64_t now_ms(void)
@@ -112,6 +117,7 @@ static void parse_options(int argc, char **argv)
         { "no-init", no_argument, NULL, 'i' },
         { "no-cgroups", no_argument, NULL, 'c' },
         { "no-forks", no_argument, NULL, 'f' },
+        { "root", required_argument, NULL, 'r' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'v' },
         { 0 },
@@ -140,6 +146,9 @@ static void parse_options(int argc, char **argv)
             break;
         case 'f':
             options.no_forks = true;
+            break;
+        case 'r':
+            options.root = optarg;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -428,6 +437,8 @@ int main(int argc, char **argv)
     parse_options(argc, argv);
     dispatch.is_init = is_init();
     prepare_fds();
+    if (options.root || !options.no_init)
+        setup_open(options.root ? options.root : "/");
     open_signals();
     result = process_home_init(&home, !options.no_cgroups);
     if (result)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "shim/account.h"
+#include "shim/setup.h"
 #include "shim/step_shell.h"
 #include "shim/wire.h"
 
@@ -40,8 +41,9 @@ enum { ACCOUNT_ENV_COUNT = 4, STEP_ENV_COUNT = 2 };
 /* All variables came in one line, and "K":"V" is longer than K=V and NUL. */
 static char env_text[WIRE_MAX_LINE];
 static char account_text[ACCOUNT_ENV_COUNT][300];
-static const char *env_list[BASE_ENV_COUNT + ACCOUNT_ENV_COUNT +
-                            STEP_ENV_COUNT + WIRE_MAX_ENV + 1];
+static const char
+    *env_list[BASE_ENV_COUNT + ACCOUNT_ENV_COUNT + STEP_ENV_COUNT +
+              SETUP_VARIABLES + WIRE_MAX_ENV + 1];
 static const char *arg_list[WIRE_MAX_ARGS + 1];
 
 static _Noreturn void give_up(int code, const char *what, const char *name)
@@ -147,6 +149,8 @@ static char *const *build_env(const struct account *account,
                  values[i][0], values[i][1]);
         add_base(&entry, account_text[i], env);
     }
+    for (size_t i = 0; setup_variable(i); i++)
+        add_base(&entry, setup_variable(i), env);
     if (step_shell_socket_variable())
         add_base(&entry, step_shell_socket_variable(), env);
     if (shell_variable)

@@ -63,6 +63,13 @@
  *       the tree to attach to, for servers that require it. An "unmounted" tag
  *       is mounted again; before that the host must give the port a connection
  *       without a torn message.
+ *   {"type":"setup","certificates":"-----BEGIN ...","git_name":"...",
+ *    "git_email":"..."}
+ *       Trust these certificates, and use this identity for commits: in the
+ *       guest's system files, below what a user or a repository configures.
+ *       What is missing is removed, if an earlier setup has written it to the
+ *       disk. Executions get the variables that programs with certificates of
+ *       their own need. Answered by "set_up".
  *   {"type":"watch_ports"}
  *       Report the ports at which programs listen, from now on.
  *   {"type":"step_answer","request":3,"step_id":7,"text":"..."}
@@ -86,14 +93,16 @@
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
  *    "takes_input":1,"takes_bytes":1,"reports_ports":1,"executions":64,
- *    "steps":1,"finds_processes":1,"init_ms":610,"shim_ms":890,"uptime_ms":900}
+ *    "steps":1,"finds_processes":1,"setup":1,"init_ms":610,"shim_ms":890,
+ *    "uptime_ms":900}
  *       The first message once the port is open. "takes_bytes": "encoding" is
  *       supported. "reports_ports": "watch_ports" is. "executions" is how many
  *       may run at a time; missing (older shims): one, without the members and
  *       messages above that go beyond a command and its "input". "steps":
  *       "prompt" and "step_request" are supported. "finds_processes": so is
- *       "find_processes". The times count from the kernel's start: the start
- *       of the image's init (optional), the start of the shim, and now.
+ *       "find_processes"; "setup": so is "setup". The times count from the
+ *       kernel's start: the start of the image's init (optional), the start of
+ *       the shim, and now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
  *       Or stream "stderr". With "encoding":"base64", data is base64: the
@@ -135,6 +144,8 @@
  *       in order. 0: it is of no execution, or that is unknown.
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
+ *       Or status "error" with "message".
+ *   {"type":"set_up","status":"ok"}
  *       Or status "error" with "message".
  *   {"type":"unmounted","tag":"working","message":"..."}
  *       A folder that was mounted over 9P has lost its connection: its users
@@ -202,6 +213,7 @@
 #define WIRE_CANCEL          "cancel"
 #define WIRE_ROLLBACK_NOTIFY "rollback_notify"
 #define WIRE_MOUNT           "mount"
+#define WIRE_SETUP           "setup"
 #define WIRE_WATCH_PORTS     "watch_ports"
 #define WIRE_SHUTDOWN        "shutdown"
 #define WIRE_STEP_ANSWER     "step_answer"
@@ -219,6 +231,7 @@
 #define WIRE_ROLLBACK_NOTED "rollback_noted"
 #define WIRE_MOUNTED        "mounted"
 #define WIRE_UNMOUNTED      "unmounted"
+#define WIRE_SET_UP         "set_up"
 #define WIRE_PORT           "port"
 #define WIRE_STEP_REQUEST   "step_request"
 #define WIRE_PROCESSES      "processes"

@@ -43,6 +43,10 @@ struct command {
 struct command *command_new(const char *text);
 void command_free(struct command *command);
 
+/* Return the variables of both lists (each may be NULL); those of over replace
+ * those of under with the same name. A new list, or NULL if both are. */
+char **command_merge_env(char *const *under, char *const *over);
+
 struct command_output {
     gint64 exec_id;
     gint64 step_id; /* of the command, or 0 */

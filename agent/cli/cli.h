@@ -50,6 +50,7 @@ int cli_preview(int argc, char **argv);
 int cli_redo(int argc, char **argv);
 int cli_mcp(int argc, char **argv);
 int cli_image(int argc, char **argv);
+int cli_config(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 
 #endif

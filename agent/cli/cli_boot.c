@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_progress.h"

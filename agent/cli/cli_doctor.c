@@ -15,6 +15,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_boot.h"
 #include "agent/cli/cli_fit.h"
+#include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_output.h"
 #include "agent/cli/cli_place.h"

@@ -72,10 +72,14 @@ bool cli_join_find(const char *dir, bool exact,
 }
 
 bool cli_join_check(const struct sandbox_record *record,
-                    const struct cli_machine *machine, const char *other)
+                    const struct cli_machine *machine, bool executions,
+                    const char *other)
 {
-    const char *option = cli_machine_conflict(
-        machine, json_object_get(record->config, "session"));
+    json_t *session = json_object_get(record->config, "session");
+    const char *option = cli_machine_conflict(machine, session);
+
+    if (!option)
+        option = cli_guest_conflict(&machine->guest, session, executions);
 
     if (!option)
         option = other;
@@ -101,16 +105,20 @@ static json_t *command_value(const char *command)
     return object;
 }
 
-/* Return the payload of exec.start: a new object. */
-static json_t *build_request(const struct cli_join *join, json_t *info)
+/* Return the payload of exec.start: a new object. NULL: an error was printed.
+ */
+static json_t *build_request(const struct cli_join *join,
+                             const struct cli_guest *guest, json_t *info)
 {
-    g_autofree char *here = real_path_of(join->dir);
-    g_autofree char *cwd = exec_request_guest_path(info, here);
     json_t *payload = json_pack("{s:o}", "command",
                                 command_value(join->command));
 
-    if (cwd)
-        json_object_set_new(payload, "cwd", json_bytes_path(cwd));
+    if (!exec_request_add_guest(payload, guest, info)) {
+        json_decref(payload);
+        return NULL;
+    }
+    if (!guest->workdir)
+        exec_request_add_here(payload, join->dir, info);
     if (join->timeout_seconds > 0)
         json_object_set_new(payload, "timeout_seconds",
                             json_integer(join->timeout_seconds));
@@ -128,6 +136,7 @@ int cli_join_run(const struct sandbox_record *record,
     };
     g_autoptr(GError) error = NULL;
     json_t *info = cli_sandbox_ask(record, "sandbox.info", NULL, &error);
+    json_t *payload;
     int exit_code;
 
     if (!info) {
@@ -137,8 +146,10 @@ int cli_join_run(const struct sandbox_record *record,
     if (isatty(STDERR_FILENO))
         fprintf(stderr, CLI_PROGRAM ": using sandbox %s\n", record->name);
     cli_hints_watch_input();
-    exit_code = exec_client_run(record, "exec.start", build_request(join, info),
-                                &options);
+    payload = build_request(join, &machine->guest, info);
+    exit_code = payload
+                    ? exec_client_run(record, "exec.start", payload, &options)
+                    : CLI_RUN_FAILED;
     cli_hints_tell_not_found(machine, exit_code);
     json_decref(info);
     return exit_code;

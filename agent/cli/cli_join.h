@@ -19,10 +19,12 @@ bool cli_join_find(const char *dir, bool exact,
                    struct sandbox_record **ret_record);
 
 /* Refuse options that the sandbox's machine does not have: it would not be what
- * was asked for. other: another option that a running machine cannot take, or
+ * was asked for. executions: also options of executions, as the caller starts
+ * none with them. other: another option that a running machine cannot take, or
  * NULL. Return false after printing the error. */
 bool cli_join_check(const struct sandbox_record *record,
-                    const struct cli_machine *machine, const char *other);
+                    const struct cli_machine *machine, bool executions,
+                    const char *other);
 
 struct cli_join {
     const char *dir;     /* where the command begins */

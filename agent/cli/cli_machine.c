@@ -6,12 +6,11 @@
 
 #include <string.h>
 
-#include "agent/cli/cli_options.h"
 #include "agent/cli/cli_ports.h"
 #include "agent/vm/accel.h"
 #include "agent/vm/backend_kind.h"
 #include "agent/vm/guest_image.h"
-#include "agent/vm/session_config_check.h"
+#include "common/byte_size.h"
 #include "common/json_bytes.h"
 #include "common/real_path.h"
 
@@ -28,13 +27,18 @@ void cli_machine_clear(struct cli_machine *machine)
     g_strfreev(machine->more_dirs);
     g_strfreev(machine->publish);
     g_strfreev(machine->copy_folders);
+    g_free(machine->memory);
+    g_free(machine->cpus);
+    cli_guest_clear(&machine->guest);
+    if (machine->defaults)
+        cli_machine_clear(machine->defaults);
+    g_free(machine->defaults);
 }
 
 /* ---- the network --------------------------------------------------------- */
 
-/* Parse "open", "none", or a list of networks, open and dns. */
-static gboolean parse_network(const struct cli_machine *machine,
-                              struct network_policy *policy, GError **error)
+gboolean cli_machine_network(const struct cli_machine *machine,
+                             struct network_policy *policy, GError **error)
 {
     const char *text = machine->network ? machine->network : "open";
     g_auto(GStrv) words = g_strsplit(text, ",", -1);
@@ -68,35 +72,29 @@ static bool has_none(const char *list)
     return g_strv_contains((const char *const *)words, "none");
 }
 
-static bool check_network(const struct cli_machine *machine,
-                          const char *command)
+static char *network_problem(const struct cli_machine *machine)
 {
     g_autoptr(GError) error = NULL;
     g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
-    bool ok = parse_network(machine, policy, &error);
 
-    if (ok && machine->no_network && machine->network)
-        cli_options_wrong("%s: --no-network and --network exclude each other",
-                          command);
-    else if (!ok && has_none(machine->network))
-        cli_options_wrong(
-            "%s: --network: 'none' cannot be combined with other entries; a "
-            "list without it already allows nothing else",
-            command);
-    else if (!ok)
-        cli_options_wrong("%s: --network: %s", command, error->message);
-    return ok && !(machine->no_network && machine->network);
+    if (machine->no_network && machine->network)
+        return g_strdup("--no-network excludes it; leave one of them out");
+    if (cli_machine_network(machine, policy, &error))
+        return NULL;
+    if (has_none(machine->network))
+        return g_strdup("'none' cannot be combined with other entries; a list "
+                        "without it already allows nothing else");
+    return g_strdup(error->message);
 }
 
-static bool check_ports(const struct cli_machine *machine, const char *command)
+static char *ports_problem(const struct cli_machine *machine)
 {
     g_autoptr(GArray)
         ports = g_array_new(FALSE, FALSE, sizeof(struct port_spec));
     g_autoptr(GError) error = NULL;
 
-    if (!cli_ports_parse(machine->publish, ports, &error))
-        cli_options_wrong("%s: --publish: %s", command, error->message);
-    return !error;
+    cli_ports_parse(machine->publish, ports, &error);
+    return error ? g_strdup(error->message) : NULL;
 }
 
 /* ---- paths --------------------------------------------------------------- */
@@ -107,112 +105,126 @@ static char *absolute(const char *path)
     return path ? g_canonicalize_filename(path, NULL) : NULL;
 }
 
-static const char *folder_of(const struct cli_machine *machine)
+/* ---- checks -------------------------------------------------------------- */
+
+unsigned cli_machine_memory(const struct cli_machine *machine)
 {
-    return machine->place.dir ? machine->place.dir : ".";
+    const char *text = machine->memory;
+    int64_t size;
+
+    if (!text || !byte_size_parse(text, &size))
+        return 0;
+    if (!text[strspn(text, G_CSET_DIGITS)])
+        return (unsigned)MIN(size, (int64_t)SESSION_MEMORY_MAX_MB + 1);
+    return (unsigned)MIN(size >> 20, (int64_t)SESSION_MEMORY_MAX_MB + 1);
 }
 
-/* ---- the configuration --------------------------------------------------- */
-
-bool cli_machine_check(const struct cli_machine *machine, const char *command)
+static char *memory_problem(const struct cli_machine *machine)
 {
-    g_autofree char *image = NULL;
-    enum backend_kind backend;
-    enum guest_undo guest_undo;
+    unsigned mb = cli_machine_memory(machine);
+
+    if (!machine->memory ||
+        (mb >= SESSION_MEMORY_MIN_MB && mb <= SESSION_MEMORY_MAX_MB))
+        return NULL;
+    return g_strdup_printf("must be a number of megabytes from %d to %d, or a "
+                           "size such as 512M or 4G, not '%s'",
+                           SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB,
+                           machine->memory);
+}
+
+unsigned cli_machine_cpus(const struct cli_machine *machine)
+{
+    guint64 cpus = 0;
+
+    if (machine->cpus)
+        g_ascii_string_to_unsigned(machine->cpus, 10, 1, SESSION_CPUS_MAX,
+                                   &cpus, NULL);
+    return (unsigned)cpus;
+}
+
+static char *cpus_problem(const struct cli_machine *machine)
+{
+    if (!machine->cpus || cli_machine_cpus(machine) > 0)
+        return NULL;
+    return g_strdup_printf("must be a number of processors from 1 to %d, not "
+                           "'%s'",
+                           SESSION_CPUS_MAX, machine->cpus);
+}
+
+static char *image_problem(const struct cli_machine *machine)
+{
+    g_autofree char *dir = machine->image
+                               ? guest_image_dir(machine->image, NULL)
+                               : NULL;
+
+    if (dir || !machine->image)
+        return NULL;
+    return g_strdup_printf("must be the name of an image, such as minimal, not "
+                           "'%s'",
+                           machine->image);
+}
+
+static char *accel_problem(const struct cli_machine *machine)
+{
     enum accel accel;
 
-    if (machine->memory && (machine->memory < SESSION_MEMORY_MIN_MB ||
-                            machine->memory > SESSION_MEMORY_MAX_MB))
-        cli_options_wrong(
-            "%s: --memory must be a number of megabytes from %d to %d", command,
-            SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB);
-    else if (machine->accel && !accel_parse(machine->accel, &accel))
-        cli_options_wrong("%s: --accel must be auto, kvm or tcg, not '%s'",
-                          command, machine->accel);
-    else if (machine->backend &&
-             !backend_kind_parse(machine->backend, &backend))
-        cli_options_wrong("%s: --backend must be virtiofs or 9p, not '%s'",
-                          command, machine->backend);
-    else if (machine->guest_undo &&
-             !guest_undo_parse(machine->guest_undo, &guest_undo))
-        cli_options_wrong("%s: --guest-undo must be own, all or none, not '%s'",
-                          command, machine->guest_undo);
-    else if (machine->image && !(image = guest_image_dir(machine->image, NULL)))
-        cli_options_wrong("%s: --image must be the name of an image, such as "
-                          "minimal, not '%s'",
-                          command, machine->image);
-    else
-        return check_network(machine, command) && check_ports(machine, command);
-    return false;
+    if (!machine->accel || accel_parse(machine->accel, &accel))
+        return NULL;
+    return g_strdup_printf("must be auto, kvm or tcg, not '%s'",
+                           machine->accel);
 }
 
-static gboolean share_more(struct session_config *config,
-                           const struct cli_machine *machine, GError **error)
+static char *backend_problem(const struct cli_machine *machine)
 {
-    for (char **dir = machine->more_dirs; dir && *dir; dir++) {
-        g_autofree char *path = absolute(*dir);
-        const struct session_share share = { .path = path };
+    enum backend_kind backend;
 
-        if (!session_config_share(config, &share, error))
-            return FALSE;
+    if (!machine->backend || backend_kind_parse(machine->backend, &backend))
+        return NULL;
+    return g_strdup_printf("must be virtiofs or 9p, not '%s'",
+                           machine->backend);
+}
+
+static char *undo_problem(const struct cli_machine *machine)
+{
+    enum guest_undo guest_undo;
+
+    if (!machine->guest_undo ||
+        guest_undo_parse(machine->guest_undo, &guest_undo))
+        return NULL;
+    return g_strdup_printf("must be own, all or none, not '%s'",
+                           machine->guest_undo);
+}
+
+static char *persist_problem(const struct cli_machine *machine)
+{
+    return machine->no_persist && (machine->persist || machine->new_disk)
+               ? g_strdup("--persist and --new-disk exclude it; leave one of "
+                          "them out")
+               : NULL;
+}
+
+char *cli_machine_problem(const struct cli_machine *machine,
+                          const char **ret_option)
+{
+    static const struct {
+        const char *option;
+        char *(*problem)(const struct cli_machine *machine);
+    } checks[] = {
+        { "memory", memory_problem },      { "cpus", cpus_problem },
+        { "accel", accel_problem },        { "backend", backend_problem },
+        { "guest-undo", undo_problem },    { "image", image_problem },
+        { "no-persist", persist_problem }, { "network", network_problem },
+        { "publish", ports_problem },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
+        char *problem = checks[i].problem(machine);
+
+        *ret_option = checks[i].option;
+        if (problem)
+            return problem;
     }
-    return TRUE;
-}
-
-static gboolean allow_copies(struct session_config *config,
-                             const struct cli_machine *machine, GError **error)
-{
-    for (char **dir = machine->copy_folders; dir && *dir; dir++) {
-        g_autofree char *path = absolute(*dir);
-
-        if (!session_config_allow_copy(config, path, error))
-            return FALSE;
-    }
-    return TRUE;
-}
-
-static gboolean fill(struct session_config *config,
-                     const struct cli_machine *machine, GError **error)
-{
-    g_autofree char *dir = absolute(folder_of(machine));
-    g_autofree char *undo_dir = absolute(machine->place.undo_dir);
-    const struct session_share share = { .path = dir, .undo_dir = undo_dir };
-
-    config->kernel = absolute(machine->kernel);
-    config->initrd = absolute(machine->initrd);
-    if (machine->image) {
-        g_free(config->image);
-        config->image = g_strdup(machine->image);
-    }
-    if (machine->memory)
-        config->memory_mb = (unsigned)machine->memory;
-    if (machine->accel)
-        accel_parse(machine->accel, &config->accel);
-    if (machine->backend)
-        backend_kind_parse(machine->backend, &config->backend);
-    if (machine->guest_undo)
-        guest_undo_parse(machine->guest_undo, &config->guest_undo);
-    config->force_share = machine->force_share;
-    config->allow_suid = machine->allow_suid;
-    config->allow_devices = machine->allow_devices;
-    config->host_ids = machine->host_ids;
-    return parse_network(machine, &config->network, error) &&
-           cli_ports_parse(machine->publish, config->ports, error) &&
-           session_config_share(config, &share, error) &&
-           share_more(config, machine, error) &&
-           allow_copies(config, machine, error) &&
-           session_config_check(config, error);
-}
-
-struct session_config *cli_machine_config(const struct cli_machine *machine,
-                                          GError **error)
-{
-    struct session_config *config = session_config_new();
-
-    if (fill(config, machine, error))
-        return config;
-    session_config_free(config);
-    return NULL;
+    return g_strdup(cli_guest_problem(&machine->guest, ret_option));
 }
 
 /* ---- comparison with a machine that runs --------------------------------- */
@@ -248,7 +260,7 @@ static bool has_network(const struct cli_machine *machine, json_t *session)
 
     if (!machine->network && !machine->no_network)
         return true;
-    if (!parse_network(machine, policy, NULL))
+    if (!cli_machine_network(machine, policy, NULL))
         return false;
     wanted = network_policy_to_json(policy);
     same = json_equal(wanted, json_object_get(session, "network_policy"));
@@ -284,6 +296,7 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
     json_t *folder = json_array_get(
         json_object_get(session, "working_directories"), 0);
     json_t *memory = json_object_get(vm, "memory_mb");
+    json_t *cpus = json_object_get(vm, "cpus");
     const struct {
         const char *option;
         bool agrees;
@@ -291,8 +304,15 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         { "--image", has_text(vm, "image", machine->image) },
         { "--accel", has_text(vm, "accel", machine->accel) },
         { "--backend", has_text(session, "backend", machine->backend) },
-        { "--memory",
-          !machine->memory || machine->memory == json_integer_value(memory) },
+        { "--memory", !machine->memory || cli_machine_memory(machine) ==
+                                              json_integer_value(memory) },
+        { "--cpus", !machine->cpus ||
+                        cli_machine_cpus(machine) == json_integer_value(cpus) },
+        { "--persist",
+          !machine->persist || has_text(session, "vm_mode", "persistent") },
+        { "--no-persist",
+          !machine->no_persist || has_text(session, "vm_mode", "ephemeral") },
+        { "--new-disk", !machine->new_disk },
         { "--kernel", has_path(vm, "kernel", machine->kernel) },
         { "--initrd", has_path(vm, "initrd", machine->initrd) },
         { "--undo-dir", has_path(folder, "undo_dir", machine->place.undo_dir) },

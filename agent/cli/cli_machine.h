@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/cli/cli_guest.h"
 #include "agent/cli/cli_place.h"
 
 /* The values as given: strings are owned, NULL if not given. */
@@ -20,7 +21,11 @@ struct cli_machine {
     char **publish;
     char **copy_folders; /* for MCP clients */
     char *guest_undo;
-    gint64 memory;
+    char *memory; /* megabytes, or with a suffix */
+    char *cpus;
+    gboolean persist, no_persist, new_disk;
+    struct cli_guest guest;
+    struct cli_machine *defaults; /* of config.ini, owned, or NULL */
     gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
 };
 
@@ -61,12 +66,43 @@ void cli_machine_clear(struct cli_machine *machine);
           "how the guest reaches the folder: virtiofs (default) or 9p",        \
           "NAME" },                                                            \
         { "memory",                                                            \
+          'm',                                                                 \
           0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_INT64,                                                  \
+          G_OPTION_ARG_STRING,                                                 \
           &(machine)->memory,                                                  \
-          "the guest's memory in megabytes, from 128 (default: 1024)",         \
-          "MB" },                                                              \
+          "the guest's memory, as 2G or in megabytes, from 128 "               \
+          "(default: 1024)",                                                   \
+          "SIZE" },                                                            \
+        { "cpus",                                                              \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->cpus,                                                    \
+          "the guest's processors (default: 2, or 1 if it is emulated)",       \
+          "N" },                                                               \
+        { "persist",                                                           \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->persist,                                                 \
+          "keep the machine's disk for the next machine of this folder and "   \
+          "image",                                                             \
+          NULL },                                                              \
+        { "no-persist",                                                        \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->no_persist,                                              \
+          "discard what is written to the disk (default)",                     \
+          NULL },                                                              \
+        { "new-disk",                                                          \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->new_disk,                                                \
+          "same as --persist, with a new disk in place of the kept one",       \
+          NULL },                                                              \
+        CLI_GUEST_OPTIONS(&(machine)->guest),                                  \
         { "kernel",                                                            \
           0,                                                                   \
           0,                                                                   \
@@ -155,18 +191,24 @@ void cli_machine_clear(struct cli_machine *machine);
             "DIR"                                                              \
     }
 
-/* Return false if an option is invalid; the error was printed in the name of
- * this command. */
-bool cli_machine_check(const struct cli_machine *machine, const char *command);
+/* Return what is wrong with an option as a new string, and set *ret_option to
+ * its name; NULL: nothing. */
+char *cli_machine_problem(const struct cli_machine *machine,
+                          const char **ret_option);
 
-/* Build the session configuration. On failure return NULL with the errors of
- * session_config_check(). */
-struct session_config *cli_machine_config(const struct cli_machine *machine,
-                                          GError **error);
+/* Return the memory in megabytes; 0: not given, or malformed. */
+unsigned cli_machine_memory(const struct cli_machine *machine);
+
+/* Return the number of processors, likewise. */
+unsigned cli_machine_cpus(const struct cli_machine *machine);
+
+/* Parse the network: "open", "none", or a list of networks, open and dns. */
+gboolean cli_machine_network(const struct cli_machine *machine,
+                             struct network_policy *policy, GError **error);
 
 /* Return the first option whose value differs from what a machine has (the
  * payload of session.start, with all defaults): static, or NULL. Options that
- * were not given agree with any machine. */
+ * were not given agree with any machine, and so do defaults. */
 const char *cli_machine_conflict(const struct cli_machine *machine,
                                  json_t *session);
 

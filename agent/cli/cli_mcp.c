@@ -18,6 +18,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_join.h"
 #include "agent/cli/cli_machine.h"
+#include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_relay.h"
 #include "agent/cli/cli_start.h"
@@ -180,7 +181,7 @@ static bool find_sandbox(const struct mcp_options *options,
     if (!cli_join_find(dir ? dir : ".", dir != NULL, ret_record))
         return false;
     if (*ret_record)
-        return cli_join_check(*ret_record, &options->machine,
+        return cli_join_check(*ret_record, &options->machine, true,
                               other_rule(options, *ret_record));
     if (!options->keep)
         return true;

@@ -23,6 +23,7 @@
 #include "agent/cli/cli_join.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_machine.h"
+#include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_ports.h"
@@ -440,7 +441,7 @@ static bool join(const struct run_options *options, int count, char **words,
         return true;
     if (!record)
         return false;
-    if (!cli_join_check(record, &options->machine,
+    if (!cli_join_check(record, &options->machine, false,
                         options->max_step_bytes > 0 ? "--undo-max-step-size"
                                                     : NULL))
         return true;

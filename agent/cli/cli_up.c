@@ -13,6 +13,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_machine.h"
+#include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_ports.h"
 #include "agent/cli/cli_sandbox.h"

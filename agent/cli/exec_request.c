@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#include "agent/cli/cli_env.h"
 #include "agent/cli/cli_options.h"
+#include "agent/wire/env_json.h"
 #include "common/json_bytes.h"
 #include "common/real_path.h"
 
@@ -20,82 +22,48 @@ void exec_request_clear(struct exec_request *request)
     g_free(request->step);
 }
 
-/* A string, or an object with the bytes. */
-static json_t *bytes_value(const char *bytes)
-{
-    json_t *object = json_object();
-    json_t *value;
-
-    json_bytes_set(object, "value", bytes, strlen(bytes));
-    if (json_object_get(object, "encoding"))
-        return object;
-    value = json_incref(json_object_get(object, "value"));
-    json_decref(object);
-    return value;
-}
-
 /* ---- variables ----------------------------------------------------------- */
 
-static bool has_name(const char *entry)
+/* List the folders that the guest of a sandbox can write: a new list. */
+static char **writable_folders(json_t *info)
 {
-    size_t len = strcspn(entry, "=");
+    json_t *session = json_object_get(info, "session"), *entry;
+    GPtrArray *folders = g_ptr_array_new();
+    size_t i;
 
-    return len > 0 && g_utf8_validate(entry, (gssize)len, NULL);
+    json_array_foreach(json_object_get(session, "working_directories"), i,
+                       entry)
+    {
+        const char *access = json_string_value(
+            json_object_get(entry, "access"));
+        char *path = json_bytes_get_path(json_object_get(entry, "path"));
+
+        if (path && g_strcmp0(access, "read_only") != 0)
+            g_ptr_array_add(folders, path);
+        else
+            g_free(path);
+    }
+    g_ptr_array_add(folders, NULL);
+    return (char **)g_ptr_array_free(folders, FALSE);
 }
 
-/* Add NAME=VALUE, or NAME with its value here. Return false if there is no
- * name. */
-static bool add_variable(json_t *env, const char *entry)
+bool exec_request_add_guest(json_t *payload, const struct cli_guest *guest,
+                            json_t *info)
 {
-    g_autofree char *name = g_strndup(entry, strcspn(entry, "="));
-    const char *value = strchr(entry, '=') ? strchr(entry, '=') + 1
-                                           : g_getenv(name);
-
-    if (!has_name(entry))
-        return false;
-    if (value)
-        json_object_set_new(env, name, bytes_value(value));
-    return true;
-}
-
-/* Lines as Docker's: no quoting; empty lines and those with # are skipped. */
-static bool add_file(json_t *env, const char *path)
-{
+    g_auto(GStrv) folders = writable_folders(info);
     g_autoptr(GError) error = NULL;
-    g_autofree char *text = NULL;
-    g_auto(GStrv) lines = NULL;
+    g_auto(GStrv) env = cli_env_read(guest->env_files, guest->env,
+                                     (const char *const *)folders, &error);
 
-    if (!g_file_get_contents(path, &text, NULL, &error)) {
-        cli_options_wrong("--env-file: %s", error->message);
+    if (!env) {
+        cli_options_wrong("%s", error->message);
         return false;
     }
-    lines = g_strsplit(text, "\n", -1);
-    for (char **line = lines; *line; line++) {
-        g_strchomp(*line);
-        if (**line == '\0' || **line == '#')
-            continue;
-        if (!add_variable(env, *line)) {
-            cli_options_wrong("--env-file %s: line %d has no name", path,
-                              (int)(line - lines) + 1);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Later entries win: files, then -e. */
-static bool add_variables(const struct exec_request *request, json_t *env)
-{
-    for (char **path = request->env_files; path && *path; path++) {
-        if (!add_file(env, *path))
-            return false;
-    }
-    for (char **entry = request->env; entry && *entry; entry++) {
-        if (!add_variable(env, *entry)) {
-            cli_options_wrong("-e %s: a variable needs a name", *entry);
-            return false;
-        }
-    }
+    json_object_set_new(payload, "env", env_to_json(env));
+    if (guest->user)
+        json_object_set_new(payload, "user", json_string(guest->user));
+    if (guest->workdir)
+        json_object_set_new(payload, "cwd", json_bytes_path(guest->workdir));
     return true;
 }
 
@@ -120,23 +88,33 @@ char *exec_request_guest_path(json_t *info, const char *path)
     return NULL;
 }
 
+void exec_request_add_here(json_t *payload, const char *dir, json_t *info)
+{
+    json_t *session = json_object_get(info, "session");
+    g_autofree char *here = real_path_of(dir);
+    g_autofree char *cwd = exec_request_guest_path(info, here);
+
+    if (cwd && !json_object_get(session, "cwd"))
+        json_object_set_new(payload, "cwd", json_bytes_path(cwd));
+}
+
 json_t *exec_request_payload(const struct exec_request *request, json_t *info)
 {
-    json_t *env = json_object();
-    json_t *payload = json_pack("{s:o, s:s*, s:s*, s:s*}", "env", env, "user",
-                                request->user, "label", request->label, "step",
+    const struct cli_guest guest = {
+        .env = request->env,
+        .env_files = request->env_files,
+        .user = request->user,
+        .workdir = request->workdir,
+    };
+    json_t *payload = json_pack("{s:s*, s:s*}", "label", request->label, "step",
                                 request->step);
-    g_autofree char *here = g_get_current_dir();
-    g_autofree char *cwd = request->workdir
-                               ? g_strdup(request->workdir)
-                               : exec_request_guest_path(info, here);
 
-    if (!add_variables(request, env)) {
+    if (!exec_request_add_guest(payload, &guest, info)) {
         json_decref(payload);
         return NULL;
     }
-    if (cwd)
-        json_object_set_new(payload, "cwd", json_bytes_path(cwd));
+    if (!request->workdir)
+        exec_request_add_here(payload, ".", info);
     if (request->timeout > 0)
         json_object_set_new(payload, "timeout_seconds",
                             json_integer(request->timeout));
@@ -150,6 +128,6 @@ void exec_request_set_argv(json_t *payload, char **words)
     json_t *argv = json_array();
 
     for (; *words; words++)
-        json_array_append_new(argv, bytes_value(*words));
+        json_array_append_new(argv, env_value_to_json(*words));
     json_object_set_new(payload, "argv", argv);
 }

@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/cli/cli_guest.h"
+
 /* The values of the options; clear with exec_request_clear(). */
 struct exec_request {
     char **env;       /* NAME=VALUE or NAME */
@@ -20,35 +22,7 @@ struct exec_request {
 
 /* The options, for a GOptionGroup's or a command's table. */
 #define EXEC_REQUEST_ENTRIES(request)                                          \
-    { "env",                                                                   \
-      'e',                                                                     \
-      0,                                                                       \
-      G_OPTION_ARG_FILENAME_ARRAY,                                             \
-      &(request)->env,                                                         \
-      "set a variable; NAME alone passes on its value here (repeatable)",      \
-      "NAME[=VALUE]" },                                                        \
-        { "env-file",                                                          \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_FILENAME_ARRAY,                                         \
-          &(request)->env_files,                                               \
-          "set variables from a file with lines NAME=VALUE (repeatable)",      \
-          "FILE" },                                                            \
-        { "workdir",                                                           \
-          'w',                                                                 \
-          0,                                                                   \
-          G_OPTION_ARG_FILENAME,                                               \
-          &(request)->workdir,                                                 \
-          "run in this folder of the guest (default: the current one, if it "  \
-          "is shared)",                                                        \
-          "DIR" },                                                             \
-        { "user",                                                              \
-          'u',                                                                 \
-          0,                                                                   \
-          G_OPTION_ARG_STRING,                                                 \
-          &(request)->user,                                                    \
-          "run as this user of the guest, and group (default: root)",          \
-          "USER[:GROUP]" },                                                    \
+    CLI_GUEST_EXECUTION_OPTIONS(request, "the current one, if it is shared"),  \
     {                                                                          \
         "step", 0, 0, G_OPTION_ARG_STRING, &(request)->step,                   \
             "\"one\": its changes are a step (default of exec); \"prompt\": "  \
@@ -61,6 +35,15 @@ struct exec_request {
  * sandbox.info (borrowed), for the current directory. Returns NULL after it
  * printed an error in the options. */
 json_t *exec_request_payload(const struct exec_request *request, json_t *info);
+
+/* Add variables, folder and user to a payload of exec.start; workdir may be
+ * NULL. Return false after it printed an error. */
+bool exec_request_add_guest(json_t *payload, const struct cli_guest *guest,
+                            json_t *info);
+
+/* Set "cwd" to a folder of the host, if it is shared, and unless the sandbox
+ * was started with a folder for its executions. */
+void exec_request_add_here(json_t *payload, const char *dir, json_t *info);
 
 /* Translate a path of the host into the guest's: a new string, or NULL if no
  * folder of the sandbox contains it. info: the answer to sandbox.info. */

@@ -61,6 +61,8 @@ static const struct cli_command commands[] = {
       "serve a frontend on stdin and stdout" },
     { "image", CLI_GROUP_SETUP, cli_image,
       "build a guest image: stepback image build" },
+    { "config", CLI_GROUP_SETUP, cli_config,
+      "show the defaults of new machines, and where they come from" },
     { "doctor", CLI_GROUP_SETUP, cli_doctor,
       "check that everything needed is installed" },
     { "supervise", CLI_GROUP_SANDBOX, cli_supervise, NULL },   /* of "up" */

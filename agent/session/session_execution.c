@@ -270,11 +270,24 @@ static void next_turn(struct session *session)
     session->guest_hooks->next(session, G_MAXINT64);
 }
 
+/* Apply the session's defaults. */
+static void add_defaults(const struct session_config *config,
+                         struct command *command)
+{
+    g_auto(GStrv) env = g_steal_pointer(&command->env);
+
+    command->env = command_merge_env(config->env, env);
+    if (!command->cwd)
+        command->cwd = g_strdup(config->cwd);
+    if (!command->user)
+        command->user = g_strdup(config->user);
+}
+
 gboolean execution_complete(const struct session *session,
                             struct command *command, GError **error)
 {
     const struct session_config *config = session->config;
-    g_autofree char *cwd = g_steal_pointer(&command->cwd);
+    g_autofree char *cwd = NULL;
 
     if (command->is_prompt && !config->agent_command) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
@@ -284,6 +297,8 @@ gboolean execution_complete(const struct session *session,
     }
     if (command->is_prompt)
         command->text = g_strdup(config->agent_command);
+    add_defaults(config, command);
+    cwd = g_steal_pointer(&command->cwd);
     command->cwd = cwd && g_path_is_absolute(cwd)
                        ? g_strdup(cwd)
                        : g_build_filename(config->directories[0]->guest_path,

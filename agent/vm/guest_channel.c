@@ -69,6 +69,8 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
                                   &channel->abilities.steps, error) ||
         !message_get_optional_int(message, "finds_processes", 0, 1,
                                   &channel->abilities.finds_processes, error) ||
+        !message_get_optional_int(message, "setup", 0, 1,
+                                  &channel->abilities.setup, error) ||
         !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
                                   &hello.init_ms, error) ||
         !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
@@ -104,6 +106,19 @@ static gboolean take_unmounted(struct guest_channel *channel, json_t *message,
         !message_get_optional_string(message, "message", &text, error))
         return FALSE;
     channel->callbacks->unmounted(tag, text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_set_up(struct guest_channel *channel, json_t *message,
+                            GError **error)
+{
+    const char *status, *text = "the guest gave no reason";
+
+    if (!message_get_string(message, "status", &status, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    if (strcmp(status, WIRE_STATUS_OK) != 0)
+        channel->callbacks->setup_failed(text, channel->opaque);
     return TRUE;
 }
 
@@ -279,6 +294,7 @@ static const struct {
     { WIRE_HELLO, take_hello },
     { WIRE_MOUNTED, take_mounted },
     { WIRE_UNMOUNTED, take_unmounted },
+    { WIRE_SET_UP, take_set_up },
     { WIRE_ROLLBACK_NOTED, take_note },
     { WIRE_PORT, take_port },
     { WIRE_ERROR, take_error },
@@ -450,6 +466,18 @@ void guest_channel_mount(struct guest_channel *channel, const char *tag,
                        json_pack("{s:s, s:s, s:s, s:s, s:b}", "type",
                                  WIRE_MOUNT, "tag", tag, "path", path, "fstype",
                                  fstype, "read_only", read_only));
+}
+
+bool guest_channel_setup(struct guest_channel *channel,
+                         const char *certificates,
+                         const struct git_identity *git)
+{
+    if (channel->abilities.setup)
+        guest_channel_send(
+            channel, json_pack("{s:s, s:s*, s:s*, s:s*}", "type", WIRE_SETUP,
+                               "certificates", certificates, "git_name",
+                               git->name, "git_email", git->email));
+    return channel->abilities.setup;
 }
 
 void guest_channel_cancel(struct guest_channel *channel, gint64 id)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "agent/base/command.h"
+#include "agent/vm/git_identity.h"
 #include "agent/vm/guest_ports.h"
 #include "agent/vm/guest_processes.h"
 
@@ -57,6 +58,8 @@ struct guest_channel_callbacks {
     void (*mounted)(const char *tag, const char *error, void *opaque);
     /* A mounted folder has lost its connection. */
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
+    /* The guest could not do all of what guest_channel_setup() asks for. */
+    void (*setup_failed)(const char *reason, void *opaque);
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
     /* This much of a command's streamed input was read or dropped. */
@@ -131,6 +134,12 @@ bool guest_channel_find_processes(struct guest_channel *channel, gint64 request,
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only);
+/* Have the guest trust these certificates (PEM) and use this identity; what is
+ * NULL is removed from a machine's disk. Return false if the shim is too old.
+ */
+bool guest_channel_setup(struct guest_channel *channel,
+                         const char *certificates,
+                         const struct git_identity *git);
 void guest_channel_cancel(struct guest_channel *channel, gint64 id);
 void guest_channel_rollback_notify(struct guest_channel *channel,
                                    gint64 step_id);

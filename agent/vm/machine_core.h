@@ -48,6 +48,7 @@ struct machine {
     struct guest_ports guest_ports;
     bool vm_runs;
     unsigned mounted; /* number of folders that the guest has mounted */
+    bool setup_asked; /* the guest owes an answer */
     bool lost[SESSION_MAX_DIRECTORIES]; /* folders to remount */
     unsigned losses;                    /* since first_loss, monotonic, us */
     gint64 first_loss;

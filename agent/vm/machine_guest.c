@@ -54,6 +54,42 @@ static void fail_to_mount(struct machine *machine, unsigned index,
     machine_fail_with(machine, code, text);
 }
 
+/* ---- the guest's environment --------------------------------------------- */
+
+/* Before the folders are mounted: what the shim writes cannot reach them. A
+ * machine that keeps its disk may have what an earlier start asked for. */
+static void set_up(struct machine *machine)
+{
+    const struct session_config *config = machine->config;
+    bool wanted = config->certificates || config->git.name || config->git.email;
+
+    if (!wanted && !config->persistent)
+        return;
+    machine->setup_asked = guest_channel_setup(
+        vm_guest(machine->vm), config->certificates, &config->git);
+    if (!machine->setup_asked && wanted)
+        machine_warn(machine, NULL,
+                     "the guest image is too old to take the host's "
+                     "certificates and git identity; rebuild it with: stepback "
+                     "image build");
+}
+
+static void on_setup_failed(const char *reason, void *opaque)
+{
+    struct machine *machine = opaque;
+    g_autofree char *text = g_strdup_printf(
+        "the guest could not install the host's certificates or git identity: "
+        "%.300s",
+        reason);
+
+    if (!machine->setup_asked) {
+        guest_channel_complain(vm_guest(machine->vm), "set_up out of place");
+        return;
+    }
+    machine->setup_asked = false;
+    machine_warn(machine, NULL, text);
+}
+
 static void on_hello(const struct guest_hello *hello, void *opaque)
 {
     struct machine *machine = opaque;
@@ -81,6 +117,7 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
     machine->stage = MOUNTING;
     machine->mounted = 0;
     g_clear_handle_id(&machine->watchdog, g_source_remove);
+    set_up(machine);
     mount_next(machine);
 }
 
@@ -253,6 +290,7 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .hello = on_hello,
     .mounted = on_mounted,
     .unmounted = on_unmounted,
+    .setup_failed = on_setup_failed,
     .output = on_output,
     .completed = on_completed,
     .input_taken = on_input_taken,

@@ -101,6 +101,11 @@ void session_config_free(struct session_config *config)
     g_free(config->image);
     g_free(config->console);
     g_free(config->kernel_append);
+    g_strfreev(config->env);
+    g_free(config->cwd);
+    g_free(config->user);
+    g_free(config->certificates);
+    git_identity_clear(&config->git);
     g_free(config->agent_command);
     g_free(config->limits);
     g_free(config->rules);

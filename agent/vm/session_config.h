@@ -11,6 +11,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "agent/vm/git_identity.h"
 #include "agent/base/port_spec.h"
 #include "agent/base/undo_settings.h"
 #include "agent/vm/accel.h"
@@ -19,7 +20,11 @@
 #include "common/network_policy.h"
 #include "interceptor/interceptor.h"
 
-enum { SESSION_MEMORY_MIN_MB = 128, SESSION_MEMORY_MAX_MB = 1 << 20 };
+enum {
+    SESSION_MEMORY_MIN_MB = 128,
+    SESSION_MEMORY_MAX_MB = 1 << 20,
+    SESSION_CPUS_MAX = 255,
+};
 
 /* The steps that a process in the guest may list and undo
  * (doc/undo-from-inside.md). */
@@ -53,6 +58,14 @@ struct session_config {
     gboolean force_share; /* skip the checks of share_check.h */
     bool persistent;      /* the machine keeps its disk */
     bool wipe;            /* start with a new persistent disk */
+
+    /* Defaults of all executions, as in struct command. */
+    char **env;
+    char *cwd, *user;
+
+    char *certificates; /* PEM that the guest trusts (certificates.h); or NULL
+                         */
+    struct git_identity git; /* for commits in the guest */
 
     enum guest_undo guest_undo;
     char *agent_command;           /* for prompts; NULL: none */

@@ -87,31 +87,17 @@ gboolean share_check_secrets(const struct session_config *config,
 
 /* ---- files that the host uses -------------------------------------------- */
 
-/* Return the folder that contains path and that the guest, or an assistant that
- * it misleads, can write to; or NULL. */
-static const char *folder_of(const struct session_config *config,
-                             const char *path)
+/* Return the folder that contains path, or NULL. */
+static const char *folder_of(const char *const *folders, const char *path)
 {
-    for (unsigned i = 0; i < config->n_directories; i++) {
-        const struct session_directory *directory = config->directories[i];
-
-        if (!directory->read_only &&
-            real_path_is_beneath(path, directory->path))
-            return directory->path;
-    }
-    for (guint i = 0; i < config->copy_folders->len; i++) {
-        const char *folder = g_ptr_array_index(config->copy_folders, i);
-
-        if (real_path_is_beneath(path, folder))
-            return folder;
+    for (; folders && *folders; folders++) {
+        if (real_path_is_beneath(path, *folders))
+            return *folders;
     }
     return NULL;
 }
 
-/* Check the symlink's own path as well as its target: the guest could replace
- * either. */
-static const char *find_folder(const struct session_config *config,
-                               const char *path)
+const char *share_check_find(const char *const *folders, const char *path)
 {
     enum { MAX_LINKS = 40 };
     g_autofree char *place = g_canonicalize_filename(path, NULL);
@@ -124,13 +110,35 @@ static const char *find_folder(const struct session_config *config,
         g_autofree char *real = g_build_filename(real_dir, name, NULL);
         g_autofree char *link = g_file_read_link(real, NULL);
 
-        folder = folder_of(config, place);
+        folder = folder_of(folders, place);
         if (!folder)
-            folder = folder_of(config, real);
+            folder = folder_of(folders, real);
         g_free(place);
         place = link ? g_canonicalize_filename(link, real_dir) : NULL;
     }
     return folder;
+}
+
+const char **share_check_writable(const struct session_config *config)
+{
+    GPtrArray *folders = g_ptr_array_new();
+
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        if (!config->directories[i]->read_only)
+            g_ptr_array_add(folders, config->directories[i]->path);
+    }
+    for (guint i = 0; i < config->copy_folders->len; i++)
+        g_ptr_array_add(folders, g_ptr_array_index(config->copy_folders, i));
+    g_ptr_array_add(folders, NULL);
+    return (const char **)g_ptr_array_free(folders, FALSE);
+}
+
+static const char *find_folder(const struct session_config *config,
+                               const char *path)
+{
+    g_autofree const char **folders = share_check_writable(config);
+
+    return share_check_find(folders, path);
 }
 
 gboolean share_check_file(const struct session_config *config, const char *what,

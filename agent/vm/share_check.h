@@ -14,6 +14,15 @@
 
 #include "agent/vm/session_config.h"
 
+/* Return the first of these folders (NULL-terminated, without symlinks) in
+ * which path lies: itself, its target, or a link on the way, any of which the
+ * guest could replace. Borrowed; NULL: none. */
+const char *share_check_find(const char *const *folders, const char *path);
+
+/* List the folders that the guest, or an assistant that it misleads, can write:
+ * a new NULL-terminated array of borrowed strings. */
+const char **share_check_writable(const struct session_config *config);
+
 /* Refuse a folder with the user's keys if this policy opens the network. On
  * failure return FALSE with ERROR_INVALID_DIRECTORY. */
 gboolean share_check_secrets(const struct session_config *config,

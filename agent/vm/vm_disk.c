@@ -73,8 +73,8 @@ static gboolean check_base(const struct vm_disk *disk, GError **error)
     if (!same)
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                     "the machine's disk %s was made for another build of the "
-                    "image and cannot be used with this one; session.reset "
-                    "starts with a new disk",
+                    "image and cannot be used with this one; --new-disk "
+                    "(session.reset in the API) starts with a new disk",
                     disk->path);
     return same;
 }
@@ -187,8 +187,8 @@ struct vm_disk *vm_disk_open(const struct session_config *config,
     if (!image->rootfs) {
         g_set_error_literal(
             error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-            "the field 'vm_mode' cannot be persistent: this image runs in "
-            "memory and has no disk; use the image 'debian'");
+            "the image runs in memory and has no disk to keep (--persist; the "
+            "field 'vm_mode' of the API); use the image debian");
         return NULL;
     }
     disk = g_new0(struct vm_disk, 1);

@@ -7,34 +7,10 @@
 #include <string.h>
 
 #include "agent/session/session_events.h"
+#include "agent/wire/env_json.h"
 #include "agent/wire/payload.h"
 #include "common/errors.h"
 #include "common/message.h"
-
-static gboolean parse_env(json_t *payload, char ***ret_env, GError **error)
-{
-    json_t *env = json_object_get(payload, "env"), *value;
-    g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
-    bool ok = !env || json_is_object(env);
-    const char *name;
-
-    json_object_foreach(env, name, value)
-    {
-        g_autofree char *bytes = payload_bytes(value, "value");
-
-        ok = ok && *name && !strchr(name, '=') && bytes;
-        g_ptr_array_add(list, g_strconcat(name, "=", bytes, NULL));
-    }
-    if (!ok) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'env' must be an object with string "
-                            "members; a name must not be empty or contain '='");
-        return FALSE;
-    }
-    g_ptr_array_add(list, NULL);
-    *ret_env = (char **)g_ptr_array_steal(list, NULL);
-    return TRUE;
-}
 
 static gboolean parse_timeout(json_t *payload, struct command *command,
                               GError **error)
@@ -53,7 +29,7 @@ gboolean command_parse_place(json_t *payload, struct command *command,
 {
     return payload_get_bytes(payload, "cwd", "path", &command->cwd, error) &&
            parse_timeout(payload, command, error) &&
-           parse_env(payload, &command->env, error);
+           env_from_json(payload, &command->env, error);
 }
 
 static gboolean parse(struct command *command, json_t *payload, GError **error)

@@ -6,15 +6,17 @@
 
 #include <string.h>
 
+#include "agent/base/certificates.h"
 #include "agent/client/settings_json.h"
 #include "agent/vm/session_config_check.h"
+#include "agent/wire/env_json.h"
 #include "agent/wire/payload.h"
 #include "agent/wire/port_json.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/message.h"
 
-enum { CPUS_MAX = 255, BOOT_TIMEOUT_MAX_S = 3600 };
+enum { BOOT_TIMEOUT_MAX_S = 3600 };
 
 static const char *const fields[] = {
     "working_directories",
@@ -26,6 +28,11 @@ static const char *const fields[] = {
     "host_ids",
     "undo",
     "safeguard",
+    "env",
+    "cwd",
+    "user",
+    "git_identity",
+    "ca_certificates",
     "agent_command",
     "guest_undo",
     "network_policy",
@@ -122,7 +129,7 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
         !parse_copy(vm, "image", &config->image, error) ||
         !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB,
                     SESSION_MEMORY_MAX_MB, &config->memory_mb, error) ||
-        !parse_size(vm, "cpus", 1, CPUS_MAX, &config->cpus, error) ||
+        !parse_size(vm, "cpus", 1, SESSION_CPUS_MAX, &config->cpus, error) ||
         !parse_size(vm, "boot_timeout_seconds", 1, BOOT_TIMEOUT_MAX_S,
                     &config->boot_timeout_s, error) ||
         !parse_path(vm, "kernel", &config->kernel, error) ||
@@ -174,6 +181,62 @@ static gboolean parse_agent(struct session_config *config, json_t *payload,
         return payload_invalid("guest_undo", "must be none, own or all", error);
     return !config->agent_command || *config->agent_command ||
            payload_invalid("agent_command", "must not be empty", error);
+}
+
+/* ---- the guest's environment --------------------------------------------- */
+
+static const char *const git_fields[] = { "name", "email", NULL };
+
+static gboolean parse_git_value(json_t *git, const char *key, char **ret_value,
+                                GError **error)
+{
+    return parse_copy(git, key, ret_value, error) &&
+           (!*ret_value || git_identity_is_valid(*ret_value) ||
+            payload_invalid(key,
+                            "must be text of at most 256 bytes without "
+                            "control characters, '<' and '>'",
+                            error));
+}
+
+static gboolean parse_git(struct session_config *config, json_t *payload,
+                          GError **error)
+{
+    json_t *git = json_object_get(payload, "git_identity");
+
+    if (!git)
+        return TRUE;
+    return check_object(git, "git_identity", error) &&
+           message_check_known(git, git_fields, error) &&
+           parse_git_value(git, "name", &config->git.name, error) &&
+           parse_git_value(git, "email", &config->git.email, error);
+}
+
+static gboolean parse_certificates(struct session_config *config,
+                                   json_t *payload, GError **error)
+{
+    g_autoptr(GString) pem = g_string_new(NULL);
+    const char *text = NULL;
+
+    if (!message_get_optional_string(payload, "ca_certificates", &text, error))
+        return FALSE;
+    if (!text)
+        return TRUE;
+    if (!certificates_add(pem, text, strlen(text), error)) {
+        g_prefix_error(error, "the field 'ca_certificates': ");
+        return FALSE;
+    }
+    config->certificates = g_string_free(g_steal_pointer(&pem), FALSE);
+    return TRUE;
+}
+
+static gboolean parse_environment(struct session_config *config,
+                                  json_t *payload, GError **error)
+{
+    return env_from_json(payload, &config->env, error) &&
+           payload_get_bytes(payload, "cwd", "path", &config->cwd, error) &&
+           parse_copy(payload, "user", &config->user, error) &&
+           parse_git(config, payload, error) &&
+           parse_certificates(config, payload, error);
 }
 
 /* ---- the folders --------------------------------------------------------- */
@@ -271,6 +334,7 @@ static gboolean parse(struct session_config *config, json_t *payload,
                                      error) &&
            parse_vm(config, payload, error) &&
            parse_agent(config, payload, error) &&
+           parse_environment(config, payload, error) &&
            message_get_optional_bool(payload, "force_share",
                                      &config->force_share, error) &&
            parse_undo(config, payload, error) &&
@@ -339,6 +403,23 @@ static json_t *copy_folders_to_json(const GPtrArray *folders)
     return list;
 }
 
+static void add_environment(json_t *payload,
+                            const struct session_config *config)
+{
+    if (config->env)
+        json_object_set_new(payload, "env", env_to_json(config->env));
+    set_path(payload, "cwd", config->cwd);
+    if (config->user)
+        json_object_set_new(payload, "user", json_string(config->user));
+    if (config->git.name || config->git.email)
+        json_object_set_new(payload, "git_identity",
+                            json_pack("{s:s*, s:s*}", "name", config->git.name,
+                                      "email", config->git.email));
+    if (config->certificates)
+        json_object_set_new(payload, "ca_certificates",
+                            json_string(config->certificates));
+}
+
 json_t *config_to_json(const struct session_config *config)
 {
     json_t *payload = json_pack(
@@ -354,6 +435,7 @@ json_t *config_to_json(const struct session_config *config)
         guest_undo_name(config->guest_undo), "agent_command",
         config->agent_command);
 
+    add_environment(payload, config);
     if (config->ports->len > 0)
         json_object_set_new(payload, "ports", port_list_to_json(config->ports));
     if (config->copy_folders->len > 0)

@@ -5,6 +5,7 @@
 #include "agent/wire/status_json.h"
 
 #include "agent/wire/port_json.h"
+#include "common/json_bytes.h"
 
 /* A path that is not UTF-8 cannot be expressed here: null. */
 static json_t *path_value(const char *path)
@@ -53,6 +54,8 @@ json_t *session_to_json(const struct session_status *status)
                           "held", status->held, "network_policy",
                           network_policy_to_json(&config->network), "disk",
                           path_value(status->disk)));
+    if (config->cwd)
+        json_object_set_new(object, "cwd", json_bytes_path(config->cwd));
     if (config->ports->len > 0)
         json_object_set_new(object, "ports", port_list_to_json(config->ports));
     return object;

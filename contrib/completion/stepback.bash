@@ -53,7 +53,7 @@ _stepback() {
         COMPREPLY=($(compgen -d -- "$cur"))
         return
         ;;
-    --kernel | --initrd | --shim)
+    --kernel | --initrd | --shim | --env-file | --ca-certificates)
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
@@ -64,6 +64,14 @@ _stepback() {
         return
         ;;
     --network) COMPREPLY=($(compgen -W 'open none' -- "$cur")) && return ;;
+    --guest-undo)
+        COMPREPLY=($(compgen -W 'own all none' -- "$cur"))
+        return
+        ;;
+    --git-identity)
+        COMPREPLY=($(compgen -W 'host none' -- "$cur"))
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return

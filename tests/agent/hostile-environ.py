@@ -208,6 +208,7 @@ def all_commands(place, traced):
     run = ("run", *vm, "--", "sh echo more >>kept; echo $PATH $PWD")
     return (
         (("doctor",), 0, "QEMU", {}),
+        (("config",), 0, "minimal", {}),
         (("doctor", "--boot", "--rounds", "1", *vm), 0, "kernel", {}),
         (run, 0, "", {}),
         (("run", *vm, "--backend=9p", "--", "exit 0"), 0, "", {}),

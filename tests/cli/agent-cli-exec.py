@@ -113,7 +113,7 @@ def bad_command_lines(place):
                 (["exec", "share"], 2, "a command is missing"),
                 (["exec", "none", "--", "x"], 125, "none: not found"),
                 (["exec", "-it", "--", "true"], 2, "leave out -t"),
-                (["exec", "-e", "=x", "--", "true"], 125, "needs a name"),
+                (["exec", "-e", "=x", "--", "true"], 125, "has no name"),
                 (["exec", "--step=two", "--", "true"], 125, "'step'"),
                 (["exec", "--detach-keys=foo", "--", "true"], 2,
                  "no key sequence"),

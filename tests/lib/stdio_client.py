@@ -53,6 +53,8 @@ class Place:
     def environment(self, **more):
         env = dict(os.environ, XDG_CACHE_HOME=self.root + "/cache",
                    XDG_STATE_HOME=self.root + "/state",
+                   XDG_CONFIG_HOME=self.root + "/config",
+                   STEPBACK_CERTIFICATE_PATH="",
                    XDG_RUNTIME_DIR=self.runtime, STEPBACK_QEMU=FAKE_QEMU,
                    STEPBACK_LIBEXECDIR=self.libexec
                    if os.path.isdir(self.libexec) else BUILDDIR,

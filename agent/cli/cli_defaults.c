@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_defaults - see cli_defaults.h.
+ */
+#include "agent/cli/cli_defaults.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/vm/guest_image.h"
+#include "agent/vm/share_check.h"
+#include "common/errors.h"
+#include "common/fd.h"
+
+#define GROUP "defaults"
+
+enum { FILE_MAX = 64 * 1024 };
+
+#define FIELD(member) offsetof(struct cli_machine, member)
+
+static const struct cli_setting settings[] = {
+    { "image", SETTING_STRING, FIELD(image), GUEST_IMAGE_DEFAULT },
+    { "cpus", SETTING_STRING, FIELD(cpus), "2, or 1 without KVM" },
+    { "memory", SETTING_STRING, FIELD(memory), "1024" },
+    { "persist", SETTING_FLAG, FIELD(persist), "false" },
+    { "network", SETTING_STRING, FIELD(network), "open" },
+    { "env", SETTING_LIST, FIELD(guest.env), "" },
+    { "workdir", SETTING_STRING, FIELD(guest.workdir), "the working folder" },
+    { "user", SETTING_STRING, FIELD(guest.user), "root" },
+    { "git-identity", SETTING_STRING, FIELD(guest.git_identity),
+      CLI_GUEST_HOST },
+    { "ca-certificates", SETTING_LIST, FIELD(guest.certificates),
+      CLI_GUEST_HOST },
+    { "guest-undo", SETTING_STRING, FIELD(guest_undo), "own" },
+    { "backend", SETTING_STRING, FIELD(backend), "virtiofs" },
+    { "accel", SETTING_STRING, FIELD(accel), "auto" },
+    { NULL },
+};
+
+const struct cli_setting *cli_defaults_settings(void)
+{
+    return settings;
+}
+
+char *cli_defaults_path(void)
+{
+    return g_build_filename(g_get_user_config_dir(), "stepback", "config.ini",
+                            NULL);
+}
+
+char *cli_defaults_text(const struct cli_setting *setting,
+                        const struct cli_machine *machine)
+{
+    const void *member = (const char *)machine + setting->offset;
+    char **list;
+
+    if (strcmp(setting->name, "network") == 0 && machine->no_network)
+        return g_strdup(CLI_GUEST_NONE);
+    switch (setting->kind) {
+    case SETTING_STRING:
+        return g_strdup(*(char *const *)member);
+    case SETTING_FLAG:
+        if (machine->no_persist)
+            return g_strdup("false");
+        return machine->persist || machine->new_disk ? g_strdup("true") : NULL;
+    case SETTING_LIST:
+        list = *(char **const *)member;
+        return list ? g_strjoinv(";", list) : NULL;
+    }
+    return NULL;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static gboolean fail(GError **error, const char *path, const char *problem)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, "%s: %s", path,
+                problem);
+    return FALSE;
+}
+
+/* Return whether only the user is in a group: distributions with such groups
+ * make files that the group can write. */
+static bool is_own_group(gid_t gid)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    const struct group *group;
+
+    if (!user || user->pw_gid != gid)
+        return false;
+    group = getgrgid(gid);
+    return group && strcmp(group->gr_name, user->pw_name) == 0 &&
+           !*group->gr_mem;
+}
+
+/* Check that no other user can write a file or folder. */
+static gboolean check_owner(const struct stat *st, const char *path,
+                            GError **error)
+{
+    if (st->st_uid != geteuid() && st->st_uid != 0)
+        return fail(error, path,
+                    "another user owns it; use a file of your own, with "
+                    "XDG_CONFIG_HOME");
+    if ((st->st_mode & S_IWOTH) ||
+        ((st->st_mode & S_IWGRP) && !is_own_group(st->st_gid)))
+        return fail(error, path,
+                    "other users can write it; run: chmod go-w on it");
+    return TRUE;
+}
+
+static gboolean check_folder(const char *path, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    struct stat st;
+
+    return stat(folder, &st) < 0 || check_owner(&st, folder, error);
+}
+
+/* Read the file. TRUE and no text: there is none. */
+static gboolean read_file(const char *path, char **ret_text, size_t *ret_len,
+                          GError **error)
+{
+    fd_auto int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    g_autofree char *text = g_malloc(FILE_MAX + 1);
+    struct stat st;
+    ssize_t got;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return TRUE;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return fail(error, path, g_strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return fail(error, path, "not a regular file; remove it");
+    if (!check_owner(&st, path, error) || !check_folder(path, error))
+        return FALSE;
+    got = read(fd, text, FILE_MAX + 1);
+    if (got < 0 || got > FILE_MAX)
+        return fail(error, path,
+                    got < 0 ? g_strerror(errno) : "more than 64 KiB");
+    *ret_text = g_steal_pointer(&text);
+    *ret_len = (size_t)got;
+    return TRUE;
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+static const struct cli_setting *find_setting(const char *name)
+{
+    for (size_t i = 0; settings[i].name; i++) {
+        if (strcmp(settings[i].name, name) == 0)
+            return &settings[i];
+    }
+    return NULL;
+}
+
+static gboolean take_value(struct cli_machine *machine,
+                           const struct cli_setting *setting, GKeyFile *file,
+                           GError **error)
+{
+    void *member = (char *)machine + setting->offset;
+    gboolean flag;
+
+    switch (setting->kind) {
+    case SETTING_STRING:
+        *(char **)member = g_key_file_get_string(file, GROUP, setting->name,
+                                                 error);
+        return *(char **)member != NULL;
+    case SETTING_LIST:
+        *(char ***)member = g_key_file_get_string_list(
+            file, GROUP, setting->name, NULL, error);
+        return *(char ***)member != NULL;
+    case SETTING_FLAG:
+        flag = g_key_file_get_boolean(file, GROUP, setting->name, error);
+        machine->persist = flag;
+        machine->no_persist = !flag;
+        if (*error) {
+            g_clear_error(error);
+            g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                                "must be true or false");
+        }
+        return !*error;
+    }
+    return FALSE;
+}
+
+static char *allowed_names(void)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+
+    for (size_t i = 0; settings[i].name; i++)
+        g_string_append_printf(names, "%s%s", i ? ", " : "", settings[i].name);
+    return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
+static gboolean take_key(struct cli_machine *machine, GKeyFile *file,
+                         const char *path, const char *key, GError **error)
+{
+    const struct cli_setting *setting = find_setting(key);
+    g_autofree char *names = setting ? NULL : allowed_names();
+    GError *cause = NULL;
+
+    if (!setting) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "%s: unknown key '%s'; allowed: %s", path, key, names);
+        return FALSE;
+    }
+    if (take_value(machine, setting, file, &cause))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, "%s: %s: %s", path,
+                key, cause->message);
+    g_error_free(cause);
+    return FALSE;
+}
+
+static gboolean take_groups(struct cli_machine *machine, GKeyFile *file,
+                            const char *path, GError **error)
+{
+    g_auto(GStrv) groups = g_key_file_get_groups(file, NULL);
+    g_auto(GStrv) keys = g_key_file_get_keys(file, GROUP, NULL, NULL);
+
+    for (char **group = groups; *group; group++) {
+        if (strcmp(*group, GROUP) == 0)
+            continue;
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "%s: unknown group [%s]; the only one is [" GROUP "]", path,
+                    *group);
+        return FALSE;
+    }
+    for (char **key = keys; key && *key; key++) {
+        if (!take_key(machine, file, path, *key, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* A relative path would be one of any folder in which a command runs. */
+static const char *relative_file(const struct cli_machine *machine)
+{
+    for (char **file = machine->guest.certificates; file && *file; file++) {
+        if (!g_path_is_absolute(*file) && strcmp(*file, CLI_GUEST_NONE) != 0)
+            return *file;
+    }
+    return NULL;
+}
+
+static gboolean check_values(const struct cli_machine *machine,
+                             const char *path, GError **error)
+{
+    const char *relative = relative_file(machine), *key;
+    g_autofree char *problem = cli_machine_problem(machine, &key);
+
+    if (problem)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, "%s: %s: %s",
+                    path, key, problem);
+    else if (relative)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "%s: ca-certificates: '%s' is relative; write an absolute "
+                    "path",
+                    path, relative);
+    return !problem && !relative;
+}
+
+static gboolean load(struct cli_machine *machine, const char *path,
+                     GError **error)
+{
+    g_autoptr(GKeyFile) file = g_key_file_new();
+    g_autoptr(GError) cause = NULL;
+    g_autofree char *text = NULL;
+    size_t len = 0;
+
+    if (!read_file(path, &text, &len, error))
+        return FALSE;
+    if (!text || len == 0)
+        return TRUE;
+    if (!g_key_file_load_from_data(file, text, len, G_KEY_FILE_NONE, &cause)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "%s: %s; write lines KEY=VALUE below [" GROUP "]", path,
+                    cause->message);
+        return FALSE;
+    }
+    return take_groups(machine, file, path, error) &&
+           check_values(machine, path, error);
+}
+
+struct cli_machine *cli_defaults_load(GError **error)
+{
+    g_autofree char *path = cli_defaults_path();
+    struct cli_machine *machine = g_new0(struct cli_machine, 1);
+
+    if (load(machine, path, error))
+        return machine;
+    cli_machine_clear(machine);
+    g_free(machine);
+    return NULL;
+}
+
+gboolean cli_defaults_check_place(const struct session_config *config,
+                                  GError **error)
+{
+    g_autofree char *path = cli_defaults_path();
+    g_autofree const char **folders = share_check_writable(config);
+    const char *folder;
+
+    folder = share_check_find(folders, path);
+    if (!folder || access(path, F_OK) < 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "the working folder %s: your configuration (%s) lies in it, "
+                "where the guest could change it; set XDG_CONFIG_HOME to a "
+                "folder outside, or remove the file",
+                folder, path);
+    return FALSE;
+}

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Options of machines and of what runs in them: processors, memory, disk,
+variables, git identity, certificates; and their defaults in config.ini. Over a
+fake QEMU whose guest is the real shim."""
+import base64
+import glob
+import json
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from mcp_client import Server  # noqa: E402
+from sandbox_case import VM, call, good, refused, sandbox_test, up  # noqa: E402
+from stdio_client import Agent, contains, equal, main  # noqa: E402
+
+CERTIFICATE = """-----BEGIN CERTIFICATE-----
+MIIBdDCCARugAwIBAgIUWMFFfR6lwCQHP41lbBkyv2MxK+UwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEVGVzdDAgFw0yNjExMjYxMzIzMzNaGA8yMTI2MTEwMjEzMjMz
+M1owDzENMAsGA1UEAwwEVGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNVU
+5qlhNTSox/jLD++MNgey3eSpOjb+OfJ0DMtf8Tz8e19R2Zj9337mzQukueNBgT9h
+/fdd22/9Rz8fHh5Tm2ujUzBRMB0GA1UdDgQWBBSDV5uM90JWX8kT9I8FN3D6m+Qs
+czAfBgNVHSMEGDAWgBSDV5uM90JWX8kT9I8FN3D6m+QsczAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0cAMEQCIHb6Vd0YjA1vAe4b5GIna17D77y7MMCuBQMh
+Mi3VfXWxAiBwgWVz/wq5dwjUNiulH9702dX8Zul0qx5bcKHD8HCqkA==
+-----END CERTIFICATE-----
+"""
+KEY = "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"
+QUIET = ("exec", "-q", "--step=none")
+
+
+def shim(place, **more):
+    """Variables that let the real shim run, with a home without git."""
+    place.mounting()
+    return dict(STEPBACK_FAKE_QEMU="shim", HOME=place.root, **more)
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def configure(place, text):
+    return write(place.root + "/config/stepback/config.ini", text)
+
+
+def end(place, **env):
+    good(place, "stop", **env)
+    good(place, "rm", "share", **env)
+
+
+def qemu(place):
+    """The command line of the fake QEMU that runs."""
+    for pid in place.processes():
+        words = read("/proc/%d/cmdline" % pid).split("\0")
+        if "-accel" in words:
+            return " ".join(words)
+    return ""
+
+
+def guest_root(place, **env):
+    """The folder in which the shim writes the guest's system files. It does so
+    before it runs a command; the fake QEMU answers for mounts."""
+    if env:
+        good(place, *QUIET, "--", "true", **env)
+    found = glob.glob(place.root + "/guest-*.root")
+    return max(found, key=os.path.getmtime)
+
+
+def settings(place, *options, **env):
+    answer = json.loads(good(place, "config", "--json", *options, **env))
+    return {(entry["name"], entry["origin"]): entry["value"]
+            for entry in answer["settings"]}
+
+
+# ---- variables, folder, user -------------------------------------------------
+
+@sandbox_test
+def executions_get_what_up_was_given(place):
+    """-e, --env-file and -w of up hold for all executions; exec's go before"""
+    env = shim(place, SECRET="of the host", UNSET=None)
+    file = write(place.root + "/env", "# comment\nB=file\nC=file\nSECRET\n")
+    up(place, "-e", "A=1", "-e", "C=up", "-e", "UNSET", "--env-file", file,
+       "-w", "/", **env)
+    script = 'echo "$A $B $C $SECRET ${UNSET-none} $PWD"'
+    equal(good(place, *QUIET, "--", "sh", "-c", script, **env),
+          "1 file up of the host none /\n")
+    equal(good(place, *QUIET, "-e", "C=exec", "-w", "/usr", "--", "sh", "-c",
+               script, **env), "1 file exec of the host none /usr\n")
+    # "run" joins, and its options are those of one more execution.
+    out = call(place, "run", "-e", "A=run", "-w", "/usr", "--", script, **env)
+    equal(out[:2], (0, "run file up of the host none /usr\n"))
+    refused(place, "run", "-u", "nobody-here", "--", "true", part="user",
+            status=126, **env)
+
+
+@sandbox_test
+def run_and_mcp_pass_variables(place):
+    """-e and -w reach the command of "run" and the tools of "mcp\""""
+    env = shim(place, SECRET="of the host")
+    options = ("-e", "A=b c", "-e", "SECRET", "-w", "/usr")
+    script = 'echo "$A, $SECRET, $PWD"'
+    status, out, _ = call(place, "run", *VM, *options, "--", script, **env)
+    equal((status, out), (0, "b c, of the host, /usr\n"))
+    server = Server(place, *options, env=env)
+    result = server.client.tool("execute_command", command=script)
+    equal(result["stdout"], "b c, of the host, /usr\n")
+    equal(server.close(), 0)
+
+
+@sandbox_test
+def the_api_has_the_same(place):
+    """session.start takes env, cwd and user, and agent.execute's go before"""
+    agent = Agent(place, **shim(place))
+    agent.start(env={"A": "1", "B": {"value": base64.b64encode(b"\xff").decode(),
+                                     "encoding": "base64"}}, cwd="/usr",
+                user="root", git_identity={"name": "Ada", "email": "a@b"},
+                ca_certificates=KEY.replace("PRIVATE KEY", "OTHER") + CERTIFICATE)
+    equal(agent.ask("session.status")["payload"]["cwd"], "/usr")
+    agent.ask("agent.execute", command="printf %s-%s-%s $A $B $PWD", env={"A": "2"})
+    equal(read(guest_root(place) + "/etc/stepback/gitconfig"),
+          '[user]\n\tname = "Ada"\n\temail = "a@b"\n')
+    equal(agent.close(), 0)
+    for field, value, part in (
+            ("env", {"": "x"}, "'env'"), ("user", 7, "'user'"),
+            ("git_identity", {"name": "a\nb"}, "'name'"),
+            ("git_identity", {"nick": "a"}, "unknown field 'nick'"),
+            ("ca_certificates", "none", "no certificate"),
+            ("ca_certificates", KEY + CERTIFICATE, "private key")):
+        agent = Agent(place)
+        error = agent.start(**{field: value})["error"]
+        equal(error["number"], 1004)
+        contains(error["message"], part)
+        agent.close()
+
+
+@sandbox_test
+def a_guest_cannot_fish_by_an_env_file(place):
+    """an --env-file that the guest can write passes on nothing of the host"""
+    env = shim(place, TOKEN="secret")
+    secret = write(place.root + "/credentials", "key=secret\n")
+    file = write(place.share + "/.env", "A=1\n")
+    up(place, **env)
+    command = (*QUIET, "--env-file", ".env", "--", "sh", "-c", "echo $A")
+    equal(good(place, *command, **env), "1\n")
+    write(file, "A=1\nTOKEN\n")
+    refused(place, *command, part="line 2 would pass on TOKEN", status=125,
+            **env)
+    os.unlink(file)
+    os.symlink(secret, file)
+    refused(place, *command, part="a link out of it", status=125, **env)
+    os.unlink(file)
+    os.mkfifo(file)
+    refused(place, *command, part="not a regular file", status=125, **env)
+    good(place, "stop", **env)
+    refused(place, "run", *VM, "--env-file", ".env", "--", "true",
+            part="not a regular file", status=125, **env)
+
+
+# ---- the machine -------------------------------------------------------------
+
+@sandbox_test
+def qemu_gets_processors_and_memory(place):
+    """--cpus and --memory reach QEMU; bad values say what is right"""
+    up(place, "--cpus=3", "-m", "2G")
+    contains(qemu(place), "-m 2048M -smp 3 ")
+    refused(place, "run", "--cpus=2", "--", "true", part="without this --cpus",
+            status=125)
+    good(place, "run", "--cpus=3", "--memory=2048", "--", "exit 0")
+    for option, part in (("--cpus=0", "from 1 to 255, not '0'"),
+                         ("--cpus=many", "not 'many'"),
+                         ("--memory=64", "from 128"),
+                         ("--memory=12X", "not '12X'"),
+                         ("--memory=99999999G", "not '99999999G'"),
+                         ("--git-identity=Ada", "NAME <ADDRESS>"),
+                         ("--env==x", "no name"), ("--workdir=", "empty"),
+                         ("--no-persist", "leave one of them out")):
+        refused(place, "run", "--persist", option, "--", "true", part=part,
+                status=2)
+
+
+@sandbox_test
+def persistent_machines_keep_their_disk(place):
+    """--persist of run, up and mcp: one disk, which --new-disk replaces"""
+    write(place.image + "/rootfs.ext4", "\0" * 4096)
+    good(place, "run", *VM, "--persist", "--", "exit 0")
+    disk, = glob.glob(place.root + "/state/stepback/vm/*/disk.qcow2")
+    first = os.stat(disk).st_ino
+    up(place, "--persist")
+    contains(qemu(place), "file=" + disk)
+    refused(place, "run", "--new-disk", "--", "true", part="this --new-disk",
+            status=125)
+    refused(place, "run", "--no-persist", "--", "true",
+            part="this --no-persist", status=125)
+    good(place, "run", "--persist", "--", "exit 0")
+    good(place, "stop")
+    server = Server(place, "--persist")
+    server.client.tool("execute_command", command="exit 0")
+    contains(qemu(place), "file=" + disk)
+    equal(server.close(), 0)
+    equal(os.stat(disk).st_ino, first)
+    good(place, "rm", "share")
+    up(place, "--new-disk")
+    contains(qemu(place), "file=" + disk)
+    second = os.stat(disk).st_ino
+    equal(second != first, True)
+    good(place, "stop")
+    good(place, "up", "share")  # its configuration does not say "new"
+    equal(os.stat(disk).st_ino, second)
+    good(place, "stop")
+    os.unlink(place.image + "/rootfs.ext4")
+    refused(place, "run", *VM, "--persist", "--", "true",
+            part="has no disk to keep", status=125)
+
+
+# ---- git ---------------------------------------------------------------------
+
+@sandbox_test
+def commits_have_the_users_identity(place):
+    """git in the guest knows the user, below what a repository says"""
+    env = shim(place)
+    write(place.root + "/.gitconfig", '[user]\n\tname = Ada "L" \u00d6\n'
+          '[include]\n\tpath = more\n')
+    write(place.root + "/more", "[user]\n\temail = ada@example.org\n")
+    # A repository's own configuration, and programs that it names.
+    write(place.share + "/.git/config", "[user]\n\tname = Eve\n[include]\n"
+          "\tpath = /nonexistent\n[core]\n\tfsmonitor = touch /tmp/eve\n")
+    up(place, **env)
+    root = guest_root(place, **env)
+    text = subprocess.run(["git", "config", "-f", root + "/etc/stepback/gitconfig",
+                           "--list"], stdout=subprocess.PIPE, check=True,
+                          text=True).stdout
+    equal(text, "user.name=Ada L \u00d6\nuser.email=ada@example.org\n")
+    contains(read(root + "/etc/gitconfig"), "path = /etc/stepback/gitconfig")
+    end(place, **env)
+    for option, part in (("Bob <b@c>", '"Bob"'), ("none", None)):
+        up(place, "--git-identity", option, **env)
+        path = guest_root(place, **env) + "/etc/stepback/gitconfig"
+        equal(os.path.exists(path), part is not None)
+        if part:
+            contains(read(path), part)
+        end(place, **env)
+
+
+@sandbox_test
+def a_guests_git_configuration_is_not_the_users(place):
+    """an identity from a file in the folder is not passed on"""
+    env = shim(place)
+    write(place.root + "/.gitconfig", "[include]\n\tpath = share/inc\n"
+          "[user]\n\temail = a@b\n")
+    write(place.share + "/inc", "[user]\n\tname = Eve\n")
+    up(place, **env)
+    equal(read(guest_root(place, **env) + "/etc/stepback/gitconfig"),
+          '[user]\n\temail = "a@b"\n')
+
+
+# ---- certificates ------------------------------------------------------------
+
+@sandbox_test
+def guests_trust_the_hosts_certificates(place):
+    """certificates added to the host are in the guest's bundle, keys are not"""
+    folder = place.root + "/certificates"
+    env = shim(place, STEPBACK_CERTIFICATE_PATH=folder)
+    write(folder + "/sub/a.crt", "text\n" + CERTIFICATE)
+    write(folder + "/key.pem", CERTIFICATE + KEY)
+    write(folder + "/note.txt", "hello\n")
+    extra = write(place.root + "/extra.der", "")
+    with open(extra, "wb") as file:
+        der = base64.b64decode("".join(CERTIFICATE.splitlines()[1:-1]))
+        file.write(der)
+    up(place, "--ca-certificates", extra, **env)
+    root = guest_root(place, **env)
+    host = root + "/usr/local/share/ca-certificates/stepback-host.crt"
+    equal(read(host), CERTIFICATE)  # once, although it has two files
+    contains(read(root + "/etc/ssl/certs/ca-certificates.crt"), CERTIFICATE)
+    script = 'echo "$NODE_EXTRA_CA_CERTS ${SSL_CERT_FILE-none}"'
+    equal(good(place, *QUIET, "--", "sh", "-c", script, **env),
+          "/usr/local/share/ca-certificates/stepback-host.crt none\n")
+    equal(good(place, *QUIET, "-e", "NODE_EXTRA_CA_CERTS=/x", "--", "sh", "-c",
+               script, **env), "/x none\n")
+    refused(place, "run", "--ca-certificates", folder + "/key.pem", "--",
+            "true", part="without this --ca-certificates", status=125, **env)
+    end(place, **env)
+    up(place, "--ca-certificates=none", **env)
+    equal(os.path.exists(guest_root(place, **env) + "/usr"), False)
+    end(place, **env)
+    for name, part in (("key.pem", "private key"), ("note.txt", "no certificate"),
+                       ("absent", "No such file"), ("sub", "not a regular file")):
+        refused(place, "run", *VM, "--ca-certificates", folder + "/" + name,
+                "--", "true", part=part, status=125, **env)
+
+
+# ---- config.ini --------------------------------------------------------------
+
+@sandbox_test
+def options_go_before_the_configuration(place):
+    """config.ini sets defaults, "config" says what holds and why"""
+    configure(place, "[defaults]\nmemory = 256\ncpus=2\nenv=A=1;B=2\n"
+              "network=none\n")
+    found = settings(place, "--memory=512", "-e", "B=3")
+    equal(found["memory", "option"], "512")
+    equal(found["cpus", "file"], "2")
+    equal(found["image", "default"], "minimal")
+    equal((found["env", "file"], found["env", "option"]), ("A=1;B=2", "B=3"))
+    contains(good(place, "config"), "cpus             file     2\n")
+    env = shim(place)
+    up(place, "--memory=512", "-e", "B=3", **env)
+    contains(qemu(place), "-m 512M -smp 2 ")
+    equal("-netdev" in qemu(place), False)
+    equal(good(place, *QUIET, "--", "sh", "-c", "echo $A$B", **env), "13\n")
+    # A machine that runs is used as it is: only options must agree with it.
+    configure(place, "[defaults]\nmemory=300\n")
+    equal(call(place, "run", "--", "true", **env)[0], 0)
+
+
+@sandbox_test
+def a_bad_configuration_starts_nothing(place):
+    """an unknown key or a bad value in config.ini: the file and the remedy"""
+    for text, part in (
+            ("[defaults]\nmemori=1\n", "unknown key 'memori'; allowed: image"),
+            ("[machine]\n", "unknown group [machine]"),
+            ("memory=1\n", "below [defaults]"),
+            ("[defaults]\nmemory=big\n", "memory: must be a number"),
+            ("[defaults]\npersist=perhaps\n", "persist: must be true or false"),
+            ("[defaults]\nca-certificates=a.pem\n", "write an absolute path"),
+            ("[defaults]\nforce-share=true\n", "unknown key"),
+            ("[defaults]\nuser=\xff\n", "config.ini: user")):
+        path = place.root + "/config/stepback/config.ini"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(text.encode("latin-1"))
+        for words in (["run", "--", "true"], ["up"], ["mcp"], ["config"]):
+            contains(refused(place, *words, part=part, status=2), path + ": ")
+    equal(place.processes(), [])
+
+
+@sandbox_test
+def a_configuration_of_others_is_refused(place):
+    """config.ini that another user or the guest can write is not used"""
+    path = configure(place, "[defaults]\nmemory=256\n")
+    for mode, target in ((0o666, path), (0o777, os.path.dirname(path))):
+        before = os.stat(target).st_mode
+        os.chmod(target, mode)
+        refused(place, "run", "--", "true", part="other users can write",
+                status=2)
+        os.chmod(target, before)
+    if os.geteuid() == 0:
+        os.chown(path, 12345, 0)
+        refused(place, "config", part="another user owns it", status=2)
+        os.chown(path, 0, 0)
+    inside = place.share + "/config"
+    write(inside + "/stepback/config.ini", "[defaults]\nmemory=256\n")
+    for words in (["run", *VM, "--force-share", "--", "true"], ["up"]):
+        refused(place, *words, part="your configuration", XDG_CONFIG_HOME=inside,
+                status=125 if words[0] == "run" else 1)
+    link = place.root + "/elsewhere/stepback"
+    os.makedirs(link)
+    os.symlink(inside + "/stepback/config.ini", link + "/config.ini")
+    refused(place, "up", part="set XDG_CONFIG_HOME",
+            XDG_CONFIG_HOME=os.path.dirname(link))
+    # Without the file, a folder that would contain it can be shared.
+    os.unlink(inside + "/stepback/config.ini")
+    good(place, "run", *VM, "--", "exit 0", XDG_CONFIG_HOME=inside)
+
+
+if __name__ == "__main__":
+    main(mounts=True)
