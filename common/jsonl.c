@@ -49,7 +49,6 @@ struct jsonl_channel {
     size_t queued_bytes;
     bool filled;        /* more than JSONL_LOW was queued; "drained" is due */
     size_t head_offset; /* bytes of the first line already written */
-    uint64_t dropped;
 };
 
 static void update_sources(struct jsonl_channel *channel);
@@ -439,12 +438,8 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
     size_t len = text ? strlen(text) : 0;
 
     json_decref(message);
-    if (!text || channel->broken) {
-        free(text);
-        return false;
-    }
-    if (droppable && channel->queued_bytes + len > channel->max_queue) {
-        channel->dropped++;
+    if (!text || channel->broken ||
+        (droppable && channel->queued_bytes + len > channel->max_queue)) {
         free(text);
         return false;
     }
@@ -494,12 +489,4 @@ bool jsonl_channel_flush(struct jsonl_channel *channel, int timeout_ms)
             break;
     }
     return g_queue_is_empty(&channel->lines);
-}
-
-uint64_t jsonl_channel_take_dropped(struct jsonl_channel *channel)
-{
-    uint64_t dropped = channel->dropped;
-
-    channel->dropped = 0;
-    return dropped;
 }

@@ -10,7 +10,7 @@
  * Bounds: a line longer than max_line is not stored; its rest is discarded and
  * the callback gets JSONL_TOO_LONG once, as soon as the id member has been
  * parsed, or else at the line's end. Droppable messages (events that stream
- * output) are dropped and counted once max_queue bytes wait; others are always
+ * output) are dropped once max_queue bytes wait; others are always
  * queued, so the protocol must bound their number (one response for each
  * request), and no line is delivered while the queue exceeds max_queue.
  *
@@ -95,8 +95,5 @@ void jsonl_channel_finish(struct jsonl_channel *channel);
 
 /* Write the queue, blocking at most this long. Return true if it is empty. */
 bool jsonl_channel_flush(struct jsonl_channel *channel, int timeout_ms);
-
-/* Return the number of messages dropped since the last call. */
-uint64_t jsonl_channel_take_dropped(struct jsonl_channel *channel);
 
 #endif

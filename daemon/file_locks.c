@@ -2,10 +2,6 @@
  *
  * file_locks - see file_locks.h.
  *
- * An owner is created with its first lock and removed when it has unlocked
- * everything, or with its last close (FLUSH, RELEASE): closing the file
- * description releases its locks.
- *
  * A waiter's thread blocks only in F_OFD_SETLKW or flock(). To end the wait
  * early the thread gets SIGUSR1, whose handler does nothing; repeatedly, as the
  * first one may arrive before the system call.
@@ -17,26 +13,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "common/fd.h"
-#include "common/proc_fd.h"
-#include "daemon/fd_reserve.h"
-#include "daemon/lock_ranges.h"
+#include "daemon/lock_owner.h"
 
 enum { SIGNAL = SIGUSR1, SIGNAL_AGAIN_NS = 2000000 };
 
-struct owner {
-    uint64_t dev, ino, id;
-    bool flock;
-    int fd;
-    struct lock_ranges held; /* a superset of the locks held */
-    unsigned refs;           /* one of the table; the others of waiters */
-};
-
 struct waiter {
     struct file_locks *locks;
-    struct owner *owner; /* referenced */
+    struct lock_owner *owner; /* referenced */
     struct flock lock;
     uint64_t unique;
     pthread_t thread;
@@ -49,153 +34,10 @@ struct file_locks {
     struct parked *parked;
     pthread_mutex_t lock; /* guards the following, the owners and the waiters */
     pthread_cond_t ended; /* a waiter is done */
-    GHashTable *owners;   /* a set of struct owner */
+    GHashTable *owners;   /* lock_owner_table_new() */
     GPtrArray *waiters;   /* owned */
     unsigned session;
 };
-
-/* ---- owners (the lock is held) ------------------------------------------- */
-
-static guint owner_hash(gconstpointer key)
-{
-    const struct owner *owner = key;
-
-    return g_int64_hash(&owner->ino) ^ g_int64_hash(&owner->id) ^ owner->flock;
-}
-
-static gboolean owner_equal(gconstpointer a, gconstpointer b)
-{
-    const struct owner *x = a, *y = b;
-
-    return x->dev == y->dev && x->ino == y->ino && x->id == y->id &&
-           x->flock == y->flock;
-}
-
-static void owner_unref(gpointer data)
-{
-    struct owner *owner = data;
-
-    if (--owner->refs > 0)
-        return;
-    fd_close(&owner->fd);
-    lock_ranges_clear(&owner->held);
-    g_free(owner);
-}
-
-static struct owner key_of(struct ic_inode *inode, uint64_t id, bool flock)
-{
-    return (struct owner){ .dev = ic_inode_dev(inode),
-                           .ino = ic_inode_ino(inode),
-                           .id = id,
-                           .flock = flock,
-                           .fd = -1 };
-}
-
-/* Open a new file description. The client's kernel has already checked that the
- * mode of its own open file permits the lock. */
-static int open_again(struct ic *ic, struct ic_inode *inode)
-{
-    struct proc_fd_path path = proc_fd_path(ic_inode_fd(inode));
-    int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    int fd, rc;
-
-    if (!S_ISREG(ic_inode_type(inode)) && !S_ISDIR(ic_inode_type(inode)))
-        return -EBADF;
-    rc = fd_reserve_room(ic);
-    if (rc < 0)
-        return rc;
-    fd = S_ISREG(ic_inode_type(inode)) ? open(path.text, flags | O_RDWR) : -1;
-    if (fd < 0)
-        fd = open(path.text, flags | O_RDONLY);
-    if (fd < 0)
-        return -errno;
-    rc = fd_reserve_check(ic, fd);
-    if (rc < 0)
-        fd_close(&fd);
-    return rc < 0 ? rc : fd;
-}
-
-static struct owner *find_owner(struct file_locks *locks,
-                                struct ic_inode *inode, uint64_t id, bool flock)
-{
-    struct owner key = key_of(inode, id, flock);
-
-    return g_hash_table_lookup(locks->owners, &key);
-}
-
-static int get_owner(struct file_locks *locks, struct ic_inode *inode,
-                     uint64_t id, bool flock, struct owner **ret_owner)
-{
-    struct owner key = key_of(inode, id, flock);
-    struct owner *owner = find_owner(locks, inode, id, flock);
-
-    if (!owner) {
-        if (g_hash_table_size(locks->owners) >= FILE_LOCKS_MAX_OWNERS)
-            return -ENOLCK;
-        key.fd = open_again(locks->ic, inode);
-        if (key.fd < 0)
-            return key.fd;
-        key.refs = 1;
-        owner = g_memdup2(&key, sizeof(key));
-        g_hash_table_add(locks->owners, owner);
-    }
-    *ret_owner = owner;
-    return 0;
-}
-
-/* ---- the host's locks ---------------------------------------------------- */
-
-static short host_type(uint32_t type)
-{
-    return type == F_RDLCK || type == F_WRLCK || type == F_UNLCK ? (short)type
-                                                                 : -1;
-}
-
-/* Convert to the host's struct. The client's end is the last byte; all ones: to
- * the end of the file. */
-static int to_host(const struct file_lock *lock, struct flock *ret_lock)
-{
-    *ret_lock = (struct flock){ .l_type = host_type(lock->type),
-                                .l_whence = SEEK_SET,
-                                .l_start = (off_t)lock->start };
-    if (ret_lock->l_type < 0 || lock->start > INT64_MAX ||
-        lock->end < lock->start)
-        return -EINVAL;
-    if (lock->end < INT64_MAX)
-        ret_lock->l_len = (off_t)(lock->end - lock->start) + 1;
-    return 0;
-}
-
-static int set_flock(int fd, short type, bool wait)
-{
-    int operation = type == F_RDLCK   ? LOCK_SH
-                    : type == F_WRLCK ? LOCK_EX
-                                      : LOCK_UN;
-    int rc = flock(fd, operation | (wait ? 0 : LOCK_NB));
-
-    return rc < 0 ? -errno : 0;
-}
-
-static int set_lock(const struct owner *owner, struct flock *lock, bool wait)
-{
-    int rc;
-
-    if (owner->flock)
-        return set_flock(owner->fd, lock->l_type, wait);
-    rc = fcntl(owner->fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, lock);
-    return rc < 0 ? (errno == EACCES ? -EAGAIN : -errno) : 0;
-}
-
-/* Record a lock that was set. The lock is held. */
-static void note(struct owner *owner, const struct flock *lock)
-{
-    uint64_t first = (uint64_t)lock->l_start;
-
-    lock_ranges_note(&owner->held, first,
-                     lock->l_len ? first + (uint64_t)lock->l_len - 1
-                                 : INT64_MAX,
-                     lock->l_type != F_UNLCK);
-}
 
 /* ---- waiting ------------------------------------------------------------- */
 
@@ -223,11 +65,11 @@ static void *wait_for_lock(void *data)
     sigemptyset(&set);
     sigaddset(&set, SIGNAL);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    rc = set_lock(waiter->owner, &lock, true);
+    rc = lock_owner_set(waiter->owner, &lock, true);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     pthread_mutex_lock(&locks->lock);
     if (rc == 0)
-        note(waiter->owner, &waiter->lock);
+        lock_owner_note(waiter->owner, &waiter->lock);
     waiter->rc = rc;
     waiter->done = true;
     pthread_cond_broadcast(&locks->ended);
@@ -240,7 +82,7 @@ static void waiter_free(gpointer data)
 {
     struct waiter *waiter = data;
 
-    owner_unref(waiter->owner);
+    lock_owner_unref(waiter->owner);
     g_free(waiter);
 }
 
@@ -255,7 +97,7 @@ static struct waiter *find_waiter(struct file_locks *locks, uint64_t unique)
     return NULL;
 }
 
-static int start_waiter(struct file_locks *locks, struct owner *owner,
+static int start_waiter(struct file_locks *locks, struct lock_owner *owner,
                         const struct flock *lock, uint64_t unique)
 {
     struct waiter *waiter;
@@ -309,8 +151,8 @@ static void end_waiter(struct file_locks *locks, struct waiter *waiter)
     }
     if (waiter->rc == 0) {
         waiter->lock.l_type = F_UNLCK;
-        set_lock(waiter->owner, &waiter->lock, false);
-        note(waiter->owner, &waiter->lock);
+        lock_owner_set(waiter->owner, &waiter->lock, false);
+        lock_owner_note(waiter->owner, &waiter->lock);
     }
     g_ptr_array_remove_fast(locks->waiters, waiter);
     pthread_cond_broadcast(&locks->ended);
@@ -320,6 +162,27 @@ static void end_waiter(struct file_locks *locks, struct waiter *waiter)
 }
 
 /* ---- requests ------------------------------------------------------------ */
+
+static short host_type(uint32_t type)
+{
+    return type == F_RDLCK || type == F_WRLCK || type == F_UNLCK ? (short)type
+                                                                 : -1;
+}
+
+/* Convert to the host's struct. The client's end is the last byte; all ones: to
+ * the end of the file. */
+static int to_host(const struct file_lock *lock, struct flock *ret_lock)
+{
+    *ret_lock = (struct flock){ .l_type = host_type(lock->type),
+                                .l_whence = SEEK_SET,
+                                .l_start = (off_t)lock->start };
+    if (ret_lock->l_type < 0 || lock->start > INT64_MAX ||
+        lock->end < lock->start)
+        return -EINVAL;
+    if (lock->end < INT64_MAX)
+        ret_lock->l_len = (off_t)(lock->end - lock->start) + 1;
+    return 0;
+}
 
 /* Return the waiter's result to the request, which is handled again. */
 static int take_result(struct file_locks *locks, struct waiter *waiter)
@@ -338,12 +201,12 @@ static int take_result(struct file_locks *locks, struct waiter *waiter)
 static int unset_locked(struct file_locks *locks, struct ic_inode *inode,
                         const struct file_lock *wanted, struct flock *lock)
 {
-    struct owner *owner = find_owner(locks, inode, wanted->owner,
-                                     wanted->flock);
-    int rc = owner ? set_lock(owner, lock, false) : 0;
+    struct lock_owner *owner = lock_owner_find(locks->owners, inode,
+                                               wanted->owner, wanted->flock);
+    int rc = owner ? lock_owner_set(owner, lock, false) : 0;
 
     if (rc == 0 && owner)
-        note(owner, lock);
+        lock_owner_note(owner, lock);
     if (rc == 0 && owner && owner->refs == 1 &&
         lock_ranges_is_empty(&owner->held))
         g_hash_table_remove(locks->owners, owner);
@@ -355,18 +218,19 @@ static int set_locked(struct file_locks *locks, struct ic_inode *inode,
                       uint64_t unique, bool wait)
 {
     struct waiter *waiter = wait ? find_waiter(locks, unique) : NULL;
-    struct owner *owner = NULL;
+    struct lock_owner *owner = NULL;
     int rc;
 
     if (waiter)
         return take_result(locks, waiter);
     if (lock->l_type == F_UNLCK)
         return unset_locked(locks, inode, wanted, lock);
-    rc = get_owner(locks, inode, wanted->owner, wanted->flock, &owner);
+    rc = lock_owner_get(locks->owners, locks->ic, inode, wanted->owner,
+                        wanted->flock, &owner);
     if (rc == 0)
-        rc = set_lock(owner, lock, false);
+        rc = lock_owner_set(owner, lock, false);
     if (rc == 0)
-        note(owner, lock);
+        lock_owner_note(owner, lock);
     if (rc == -EAGAIN && wait)
         rc = start_waiter(locks, owner, lock, unique);
     return rc;
@@ -403,8 +267,9 @@ int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
 static int test_locked(struct file_locks *locks, struct ic_inode *inode,
                        uint64_t id, struct flock *lock)
 {
-    const struct owner *owner = find_owner(locks, inode, id, false);
-    fd_auto int own = owner ? -1 : open_again(locks->ic, inode);
+    const struct lock_owner *owner = lock_owner_find(locks->owners, inode, id,
+                                                     false);
+    fd_auto int own = owner ? -1 : lock_owner_open(locks->ic, inode);
     int fd = owner ? owner->fd : own;
 
     if (fd < 0)
@@ -441,7 +306,7 @@ bool file_locks_has_owner(struct file_locks *locks, struct ic_inode *inode,
     bool has;
 
     pthread_mutex_lock(&locks->lock);
-    has = find_owner(locks, inode, id, false);
+    has = lock_owner_find(locks->owners, inode, id, false);
     pthread_mutex_unlock(&locks->lock);
     return has;
 }
@@ -449,10 +314,8 @@ bool file_locks_has_owner(struct file_locks *locks, struct ic_inode *inode,
 void file_locks_drop(struct file_locks *locks, struct ic_inode *inode,
                      uint64_t id, bool flock)
 {
-    struct owner key = key_of(inode, id, flock);
-
     pthread_mutex_lock(&locks->lock);
-    g_hash_table_remove(locks->owners, &key);
+    lock_owner_remove(locks->owners, inode, id, flock);
     pthread_mutex_unlock(&locks->lock);
 }
 
@@ -493,8 +356,7 @@ struct file_locks *file_locks_new(struct ic *ic, struct parked *parked)
     locks->parked = parked;
     pthread_mutex_init(&locks->lock, NULL);
     pthread_cond_init(&locks->ended, NULL);
-    locks->owners = g_hash_table_new_full(owner_hash, owner_equal, NULL,
-                                          owner_unref);
+    locks->owners = lock_owner_table_new();
     locks->waiters = g_ptr_array_new_with_free_func(waiter_free);
     return locks;
 }

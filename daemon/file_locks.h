@@ -24,10 +24,7 @@
 
 struct file_locks;
 
-enum {
-    FILE_LOCKS_MAX_OWNERS = 4096,
-    FILE_LOCKS_MAX_WAITERS = 64,
-};
+enum { FILE_LOCKS_MAX_WAITERS = 64 };
 
 /* A range from the first to the last byte; INT64_MAX or more as the last one
  * means the end of the file, wherever it is. */

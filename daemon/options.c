@@ -49,8 +49,8 @@ gboolean daemon_options_set_sandbox(struct daemon_options *options,
         error, "unknown sandbox '%s'; use namespace, chroot or none", value);
 }
 
-gboolean daemon_options_set_seccomp(struct daemon_options *options,
-                                    const char *value, GError **error)
+static gboolean set_seccomp(struct daemon_options *options, const char *value,
+                            GError **error)
 {
     if (!value || sandbox_action_parse(value, &options->sandbox.action))
         return TRUE;
@@ -190,7 +190,7 @@ gboolean daemon_options_apply(struct daemon_options *options,
            set_durability(options, raw->durability, error) &&
            set_file_handles(options, raw->file_handles, error) &&
            daemon_options_set_sandbox(options, raw->sandbox, error) &&
-           daemon_options_set_seccomp(options, raw->seccomp, error);
+           set_seccomp(options, raw->seccomp, error);
 }
 
 /* ---- combinations -------------------------------------------------------- */

@@ -91,8 +91,6 @@ gboolean daemon_options_set_log_level(struct daemon_options *options,
                                       const char *value, GError **error);
 gboolean daemon_options_set_sandbox(struct daemon_options *options,
                                     const char *value, GError **error);
-gboolean daemon_options_set_seccomp(struct daemon_options *options,
-                                    const char *value, GError **error);
 
 /* Parse "200M", "1G": K, M, G and T are powers of 1024. */
 gboolean daemon_options_parse_size(const char *option, const char *text,

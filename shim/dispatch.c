@@ -15,34 +15,25 @@
 #include "shim/setup.h"
 #include "shim/wire.h"
 
-static void add_times(const struct guest_boot *boot, struct json_writer *writer)
-{
-    if (boot->init_ms > 0)
-        json_writer_add_integer(writer, "init_ms", boot->init_ms);
-    json_writer_add_integer(writer, "shim_ms", boot->shim_ms);
-    json_writer_add_integer(writer, "uptime_ms", guest_uptime_ms());
-}
-
 void dispatch_send_hello(struct dispatch *dispatch)
 {
-    struct json_writer writer;
+    const struct guest_boot *boot = &dispatch->boot;
     struct utsname names;
+    json_t *hello;
 
     uname(&names);
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_HELLO);
-    json_writer_add_integer(&writer, "version", WIRE_VERSION);
-    json_writer_add_string(&writer, "shim_version", PACKAGE_VERSION);
-    json_writer_add_string(&writer, "kernel", names.release);
-    json_writer_add_integer(&writer, "takes_input", 1);
-    json_writer_add_integer(&writer, "takes_bytes", 1);
-    json_writer_add_integer(&writer, "reports_ports", 1);
-    json_writer_add_integer(&writer, "executions", WIRE_MAX_EXECUTIONS);
-    json_writer_add_integer(&writer, "steps", dispatch->steps->listener >= 0);
-    json_writer_add_integer(&writer, "finds_processes", 1);
-    json_writer_add_integer(&writer, "setup", setup_is_open());
-    add_times(&dispatch->boot, &writer);
-    port_end(dispatch->port, &writer);
+    hello = json_pack("{s:s, s:i, s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
+                      "type", WIRE_HELLO, "version", WIRE_VERSION,
+                      "shim_version", PACKAGE_VERSION, "kernel",
+                      wire_text(names.release), "takes_input", 1, "takes_bytes",
+                      1, "reports_ports", 1, "executions", WIRE_MAX_EXECUTIONS,
+                      "steps", dispatch->steps->listener >= 0,
+                      "finds_processes", 1, "setup", setup_is_open());
+    if (boot->init_ms > 0)
+        json_object_set_new(hello, "init_ms", json_integer(boot->init_ms));
+    json_object_set_new(hello, "shim_ms", json_integer(boot->shim_ms));
+    json_object_set_new(hello, "uptime_ms", json_integer(guest_uptime_ms()));
+    port_send(dispatch->port, hello);
 }
 
 static void handle_hello(struct dispatch *dispatch,
@@ -54,50 +45,45 @@ static void handle_hello(struct dispatch *dispatch,
 static void handle_rollback_notify(struct dispatch *dispatch,
                                    const struct dispatch_message *message)
 {
-    struct json_writer writer;
     int64_t step_id;
 
-    if (!json_reader_get_integer(message->object, "step_id", &step_id)) {
+    if (!wire_get_integer(message->object, "step_id", &step_id)) {
         dispatch_error(dispatch, message->object,
                        "rollback_notify needs a step_id");
         return;
     }
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_ROLLBACK_NOTED);
-    json_writer_add_integer(&writer, "step_id", step_id);
-    port_end(dispatch->port, &writer);
+    port_send(dispatch->port,
+              json_pack("{s:s, s:I}", "type", WIRE_ROLLBACK_NOTED, "step_id",
+                        (json_int_t)step_id));
 }
 
 static void send_mounted(struct dispatch *dispatch, const char *tag,
                          const char *error)
 {
-    struct json_writer writer;
+    json_t *message = json_pack("{s:s, s:s, s:s}", "type", WIRE_MOUNTED, "tag",
+                                tag, "status",
+                                error ? WIRE_STATUS_ERROR : WIRE_STATUS_OK);
 
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_MOUNTED);
-    json_writer_add_string(&writer, "tag", tag);
-    json_writer_add_string(&writer, "status",
-                           error ? WIRE_STATUS_ERROR : WIRE_STATUS_OK);
     if (error)
-        json_writer_add_string(&writer, "message", error);
-    port_end(dispatch->port, &writer);
+        json_object_set_new(message, "message", wire_text(error));
+    port_send(dispatch->port, message);
 }
 
 static void handle_mount(struct dispatch *dispatch,
                          const struct dispatch_message *message)
 {
-    const struct json_value *object = message->object;
+    json_t *object = message->object;
     struct guest_mount mount = { .aname = "" };
     char error[512];
 
-    if (!json_reader_get_string(object, "tag", &mount.tag) ||
+    if (!wire_get_string(object, "tag", &mount.tag) ||
         strlen(mount.tag) > SHARES_MAX_TAG ||
-        !json_reader_get_string(object, "path", &mount.path) ||
-        !json_reader_get_string(object, "fstype", &mount.fstype) ||
-        (json_reader_member(object, "aname") &&
-         !json_reader_get_string(object, "aname", &mount.aname)) ||
-        (json_reader_member(object, "read_only") &&
-         !json_reader_get_bool(object, "read_only", &mount.read_only))) {
+        !wire_get_string(object, "path", &mount.path) ||
+        !wire_get_string(object, "fstype", &mount.fstype) ||
+        (json_object_get(object, "aname") &&
+         !wire_get_string(object, "aname", &mount.aname)) ||
+        (json_object_get(object, "read_only") &&
+         !wire_get_bool(object, "read_only", &mount.read_only))) {
         dispatch_error(dispatch, object,
                        "mount needs a tag, a path, a fstype, and aname as a "
                        "string and read_only as true or false, if at all");
@@ -116,7 +102,6 @@ static void handle_mount(struct dispatch *dispatch,
 void dispatch_share_news(struct dispatch *dispatch, int fd)
 {
     const struct share *share;
-    struct json_writer writer;
     char text[512];
 
     switch (
@@ -131,11 +116,9 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
         send_mounted(dispatch, share->tag, text);
         break;
     case SHARES_UNMOUNTED:
-        port_begin(dispatch->port, &writer);
-        json_writer_add_string(&writer, "type", WIRE_UNMOUNTED);
-        json_writer_add_string(&writer, "tag", share->tag);
-        json_writer_add_string(&writer, "message", text);
-        port_end(dispatch->port, &writer);
+        port_send(dispatch->port,
+                  json_pack("{s:s, s:s, s:o}", "type", WIRE_UNMOUNTED, "tag",
+                            share->tag, "message", wire_text(text)));
         break;
     }
 }
@@ -172,17 +155,13 @@ static void send_port(struct dispatch *dispatch,
                       const struct listener *listener, bool open)
 {
     char address[INET6_ADDRSTRLEN];
-    struct json_writer writer;
 
     inet_ntop(listener->v6 ? AF_INET6 : AF_INET, listener->address, address,
               sizeof(address));
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_PORT);
-    json_writer_add_integer(&writer, "port", listener->port);
-    json_writer_add_string(&writer, "protocol", WIRE_TCP);
-    json_writer_add_string(&writer, "address", address);
-    json_writer_add_integer(&writer, "open", open);
-    port_end(dispatch->port, &writer);
+    port_send(dispatch->port,
+              json_pack("{s:s, s:i, s:s, s:s, s:i}", "type", WIRE_PORT, "port",
+                        (int)listener->port, "protocol", WIRE_TCP, "address",
+                        address, "open", (int)open));
 }
 
 void dispatch_listeners(struct dispatch *dispatch, bool busy, int64_t now_ms)
@@ -202,7 +181,7 @@ static void handle_bulk_start(struct dispatch *dispatch,
     const char *mark;
     int result;
 
-    if (!json_reader_get_string(message->object, "mark", &mark) ||
+    if (!wire_get_string(message->object, "mark", &mark) ||
         strlen(mark) != WIRE_BULK_MARK) {
         dispatch_error(dispatch, message->object,
                        "bulk_start needs a mark of %d bytes", WIRE_BULK_MARK);
@@ -216,14 +195,10 @@ static void handle_bulk_start(struct dispatch *dispatch,
 
 void dispatch_bulk_news(struct dispatch *dispatch)
 {
-    struct json_writer writer;
-
     if (!dispatch->bulk->ended || !port_can_answer(dispatch->port))
         return;
     dispatch->bulk->ended = false;
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_BULK_ENDED);
-    port_end(dispatch->port, &writer);
+    port_send(dispatch->port, json_pack("{s:s}", "type", WIRE_BULK_ENDED));
 }
 
 static void handle_step_answer(struct dispatch *dispatch,
@@ -235,31 +210,28 @@ static void handle_step_answer(struct dispatch *dispatch,
 static void handle_find_processes(struct dispatch *dispatch,
                                   const struct dispatch_message *message)
 {
-    const struct json_value *pids = json_reader_member(message->object, "pids");
-    const struct json_value *pid = pids && pids->type == JSON_READER_ARRAY
-                                       ? pids->first
-                                       : NULL;
+    json_t *pids = json_object_get(message->object, "pids"), *pid;
     char text[WIRE_FIND_MAX * sizeof(" -9223372036854775808")] = "";
-    struct json_writer writer;
     int64_t request = 0;
-    size_t len = 0;
+    size_t len = 0, i;
 
-    json_reader_get_integer(message->object, "request", &request);
-    for (size_t i = 0; pid && i < WIRE_FIND_MAX; pid = pid->next, i++) {
-        int64_t id = pid->is_integer && pid->integer > 0 &&
-                             pid->integer <= INT32_MAX
-                         ? forks_find(dispatch->forks, (pid_t)pid->integer,
+    wire_get_integer(message->object, "request", &request);
+    json_array_foreach(pids, i, pid)
+    {
+        int64_t number = json_integer_value(pid);
+        int64_t id = number > 0 && number <= INT32_MAX
+                         ? forks_find(dispatch->forks, (pid_t)number,
                                       message->now_ms)
                          : 0;
 
+        if (i == WIRE_FIND_MAX)
+            break;
         len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%" PRId64,
                                 i ? " " : "", id);
     }
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_PROCESSES);
-    json_writer_add_integer(&writer, "request", request);
-    json_writer_add_string(&writer, "executions", text);
-    port_end(dispatch->port, &writer);
+    port_send(dispatch->port,
+              json_pack("{s:s, s:I, s:s}", "type", WIRE_PROCESSES, "request",
+                        (json_int_t)request, "executions", text));
 }
 
 static void handle_shutdown(struct dispatch *dispatch,
@@ -290,32 +262,39 @@ static const struct handler {
     { WIRE_SHUTDOWN, handle_shutdown },
 };
 
-static void handle_line(struct dispatch *dispatch, char *line, size_t len,
-                        int64_t now_ms)
+static void handle_message(struct dispatch *dispatch,
+                           const struct dispatch_message *message)
 {
-    struct json_reader *reader = dispatch->reader;
-    struct dispatch_message message = {
-        .object = json_reader_parse(reader, line, len),
-        .now_ms = now_ms,
-    };
     const char *type;
 
-    if (!message.object) {
-        dispatch_error(dispatch, NULL, "malformed line at byte %td: %s",
-                       reader->at - line, reader->error);
-        return;
-    }
-    if (!json_reader_get_string(message.object, "type", &type)) {
-        dispatch_error(dispatch, message.object, "the message has no type");
+    if (!wire_get_string(message->object, "type", &type)) {
+        dispatch_error(dispatch, message->object, "the message has no type");
         return;
     }
     for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
         if (strcmp(handlers[i].type, type) == 0) {
-            handlers[i].handle(dispatch, &message);
+            handlers[i].handle(dispatch, message);
             return;
         }
     }
-    dispatch_error(dispatch, message.object, "unknown message type");
+    dispatch_error(dispatch, message->object, "unknown message type");
+}
+
+static void handle_line(struct dispatch *dispatch, const char *line, size_t len,
+                        int64_t now_ms)
+{
+    json_error_t error;
+    struct dispatch_message message = {
+        .object = wire_parse(line, len, &error),
+        .now_ms = now_ms,
+    };
+
+    if (message.object)
+        handle_message(dispatch, &message);
+    else
+        dispatch_error(dispatch, NULL, "malformed line at byte %d: %s",
+                       error.position, error.text);
+    json_decref(message.object);
 }
 
 void dispatch_lines(struct dispatch *dispatch, int64_t now_ms)

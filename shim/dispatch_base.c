@@ -9,10 +9,10 @@
 
 #include "shim/wire.h"
 
-void dispatch_error(struct dispatch *dispatch, const struct json_value *object,
+void dispatch_error(struct dispatch *dispatch, json_t *object,
                     const char *format, ...)
 {
-    struct json_writer writer;
+    json_t *message;
     char text[256];
     int64_t id;
     va_list args;
@@ -20,10 +20,9 @@ void dispatch_error(struct dispatch *dispatch, const struct json_value *object,
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_ERROR);
-    json_writer_add_string(&writer, "message", text);
-    if (json_reader_get_integer(object, "id", &id))
-        json_writer_add_integer(&writer, "id", id);
-    port_end(dispatch->port, &writer);
+    message = json_pack("{s:s, s:o}", "type", WIRE_ERROR, "message",
+                        wire_text(text));
+    if (wire_get_integer(object, "id", &id))
+        json_object_set_new(message, "id", json_integer(id));
+    port_send(dispatch->port, message);
 }

@@ -11,7 +11,7 @@
 #include "shim/executions.h"
 #include "shim/forks.h"
 #include "shim/guest.h"
-#include "shim/json_reader.h"
+#include "shim/wire_json.h"
 #include "shim/listeners.h"
 #include "shim/port.h"
 #include "shim/shares.h"
@@ -27,19 +27,18 @@ struct dispatch {
     struct step_server *steps;
     struct bulk *bulk;
     struct guest_boot boot;
-    bool is_init;               /* the shim is PID 1 and controls the machine */
-    bool shutdown;              /* the host has requested it */
-    struct json_reader *reader; /* borrowed */
+    bool is_init;  /* the shim is PID 1 and controls the machine */
+    bool shutdown; /* the host has requested it */
 };
 
 /* A message, as passed to its handler. */
 struct dispatch_message {
-    const struct json_value *object;
+    json_t *object;
     int64_t now_ms;
 };
 
 /* Queue an error; its id is that of the message, if the message has one. */
-void dispatch_error(struct dispatch *dispatch, const struct json_value *object,
+void dispatch_error(struct dispatch *dispatch, json_t *object,
                     const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -16,26 +16,23 @@
 /* ---- members of a message ------------------------------------------------ */
 
 /* Read an optional member, which must be a string without NUL. */
-static bool take_string(const struct json_value *object, const char *key,
-                        const char **ret_text)
+static bool take_string(json_t *object, const char *key, const char **ret_text)
 {
-    return !json_reader_member(object, key) ||
-           json_reader_get_string(object, key, ret_text);
+    return !json_object_get(object, key) ||
+           wire_get_string(object, key, ret_text);
 }
 
-static bool take_bool(const struct json_value *object, const char *key,
-                      bool *ret_value)
+static bool take_bool(json_t *object, const char *key, bool *ret_value)
 {
-    return !json_reader_member(object, key) ||
-           json_reader_get_bool(object, key, ret_value);
+    return !json_object_get(object, key) ||
+           wire_get_bool(object, key, ret_value);
 }
 
-static bool take_size(const struct json_value *object, const char *key,
-                      unsigned *ret_size)
+static bool take_size(json_t *object, const char *key, unsigned *ret_size)
 {
     int64_t value;
 
-    if (!json_reader_get_integer(object, key, &value) || value < 1 ||
+    if (!wire_get_integer(object, key, &value) || value < 1 ||
         value > MAX_TERMINAL_SIZE)
         return false;
     *ret_size = (unsigned)value;
@@ -44,17 +41,15 @@ static bool take_size(const struct json_value *object, const char *key,
 
 /* ---- exec ---------------------------------------------------------------- */
 
-static bool read_streams(const struct json_value *object,
-                         struct execution_request *request,
+static bool read_streams(json_t *object, struct execution_request *request,
                          const char **ret_error)
 {
-    const struct json_value *tty = json_reader_member(object, "tty");
-    const struct json_value *window = json_reader_member(object, "window");
+    json_t *tty = json_object_get(object, "tty");
+    json_t *window = json_object_get(object, "window");
 
-    request->spawn.input = json_reader_member(object, "input");
+    request->spawn.input = json_object_get(object, "input");
     *ret_error = "input must be a string";
-    if (request->spawn.input &&
-        request->spawn.input->type != JSON_READER_STRING)
+    if (request->spawn.input && !json_is_string(request->spawn.input))
         return false;
     *ret_error = "stdin must be true or false";
     if (!take_bool(object, "stdin", &request->has_input))
@@ -66,54 +61,69 @@ static bool read_streams(const struct json_value *object,
     request->has_terminal = tty;
     *ret_error = "window must not be negative";
     request->credit.limited = window;
-    if (window &&
-        (!json_reader_get_integer(object, "window", &request->credit.left) ||
-         request->credit.left < 0))
+    if (window && (!wire_get_integer(object, "window", &request->credit.left) ||
+                   request->credit.left < 0))
         return false;
     *ret_error = "input excludes stdin and tty";
     return !request->spawn.input || (!request->has_input && !tty);
 }
 
-static bool decode_all(struct json_reader *reader,
-                       const struct json_value *values)
+static bool decode_argv(json_t *argv)
 {
-    for (const struct json_value *value = values ? values->first : NULL; value;
-         value = value->next) {
-        if (!json_reader_decode_base64(reader, value))
+    json_t *word;
+    size_t i;
+
+    json_array_foreach(argv, i, word)
+    {
+        if (json_array_set_new(argv, i, wire_decode(word)) < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool decode_env(json_t *env)
+{
+    json_t *value;
+    const char *name;
+    void *next;
+
+    json_object_foreach_safe(env, next, name, value)
+    {
+        if (json_object_set_new(env, name, wire_decode(value)) < 0)
             return false;
     }
     return true;
 }
 
 /* Decode the byte members of an exec that uses base64. */
-static bool decode_exec(struct json_reader *reader,
-                        const struct json_value *object)
+static bool decode_exec(json_t *object)
 {
     static const char *const keys[] = { "command", "cwd", "input" };
     const char *encoding;
 
-    if (!json_reader_member(object, "encoding"))
+    if (!json_object_get(object, "encoding"))
         return true;
-    if (!json_reader_get_string(object, "encoding", &encoding) ||
+    if (!wire_get_string(object, "encoding", &encoding) ||
         strcmp(encoding, WIRE_ENCODING_BASE64) != 0)
         return false;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        const struct json_value *value = json_reader_member(object, keys[i]);
+        json_t *value = json_object_get(object, keys[i]);
 
-        if (value && !json_reader_decode_base64(reader, value))
+        if (value &&
+            json_object_set_new(object, keys[i], wire_decode(value)) < 0)
             return false;
     }
-    return decode_all(reader, json_reader_member(object, "argv")) &&
-           decode_all(reader, json_reader_member(object, "env"));
+    return decode_argv(json_object_get(object, "argv")) &&
+           decode_env(json_object_get(object, "env"));
 }
 
-static bool read_program(const struct json_value *object,
-                         struct spawn_request *spawn, const char **ret_error)
+static bool read_program(json_t *object, struct spawn_request *spawn,
+                         const char **ret_error)
 {
-    spawn->argv = json_reader_member(object, "argv");
-    spawn->env = json_reader_member(object, "env");
+    spawn->argv = json_object_get(object, "argv");
+    spawn->env = json_object_get(object, "env");
     *ret_error = "exec needs an id and a command, argv or login";
-    if (!json_reader_get_integer(object, "id", &spawn->id) ||
+    if (!wire_get_integer(object, "id", &spawn->id) ||
         !take_string(object, "command", &spawn->command) ||
         !take_bool(object, "login", &spawn->login) ||
         !!spawn->command + !!spawn->argv + spawn->login != 1)
@@ -134,14 +144,14 @@ static bool read_program(const struct json_value *object,
 void dispatch_exec(struct dispatch *dispatch,
                    const struct dispatch_message *message)
 {
-    const struct json_value *object = message->object;
+    json_t *object = message->object;
     struct execution_request request = { 0 };
     struct execution *slot;
     const char *error;
     int64_t time_us;
     int result;
 
-    if (!decode_exec(dispatch->reader, object)) {
+    if (!decode_exec(object)) {
         dispatch_error(dispatch, object, "exec is not valid base64");
         return;
     }
@@ -161,8 +171,7 @@ void dispatch_exec(struct dispatch *dispatch,
                        WIRE_MAX_EXECUTIONS);
         return;
     }
-    if (dispatch->is_init &&
-        json_reader_get_integer(object, "time_us", &time_us))
+    if (dispatch->is_init && wire_get_integer(object, "time_us", &time_us))
         guest_set_clock(time_us);
     result = execution_start(slot, &request, &dispatch->executions->context);
     if (result)
@@ -181,7 +190,7 @@ static struct execution *find(struct dispatch *dispatch,
     struct execution *execution;
     int64_t id;
 
-    if (!json_reader_get_integer(message->object, "id", &id)) {
+    if (!wire_get_integer(message->object, "id", &id)) {
         dispatch_error(dispatch, message->object, "%s needs an id", type);
         return NULL;
     }
@@ -208,8 +217,7 @@ void dispatch_credit(struct dispatch *dispatch,
 
     if (!execution)
         return;
-    if (!json_reader_get_integer(message->object, "bytes", &bytes) ||
-        bytes < 0 ||
+    if (!wire_get_integer(message->object, "bytes", &bytes) || bytes < 0 ||
         __builtin_add_overflow(execution->credit.left, bytes, &bytes))
         dispatch_error(dispatch, message->object,
                        "credit needs bytes, which must not be negative");
@@ -221,24 +229,27 @@ void dispatch_input(struct dispatch *dispatch,
                     const struct dispatch_message *message)
 {
     struct execution *execution = find(dispatch, message, WIRE_INPUT);
-    const struct json_value *object = message->object;
-    const struct json_value *data = json_reader_member(object, "data");
+    json_t *object = message->object;
+    json_t *data = json_object_get(object, "data");
     const char *encoding = NULL;
     bool end = false;
 
     if (!execution)
         return;
-    if ((data && data->type != JSON_READER_STRING) ||
+    if ((data && !json_is_string(data)) ||
         !take_string(object, "encoding", &encoding) ||
         !take_bool(object, "eof", &end) ||
-        (encoding && (strcmp(encoding, WIRE_ENCODING_BASE64) != 0 || !data ||
-                      !json_reader_decode_base64(dispatch->reader, data)))) {
+        (encoding &&
+         (strcmp(encoding, WIRE_ENCODING_BASE64) != 0 ||
+          json_object_set_new(object, "data", wire_decode(data)) < 0))) {
         dispatch_error(dispatch, object,
                        "input needs data, text or base64, "
                        "and eof as true or false, if at all");
         return;
     }
-    if (data && !exec_input_add(&execution->input, data->text, data->len)) {
+    data = json_object_get(object, "data");
+    if (data && !exec_input_add(&execution->input, json_string_value(data),
+                                json_string_length(data))) {
         dispatch_error(dispatch, object, "input exceeds its window");
         return;
     }
@@ -274,8 +285,8 @@ void dispatch_signal(struct dispatch *dispatch,
 
     if (!execution)
         return;
-    if (!json_reader_get_integer(message->object, "signal", &number) ||
-        number < 1 || number >= NSIG) {
+    if (!wire_get_integer(message->object, "signal", &number) || number < 1 ||
+        number >= NSIG) {
         dispatch_error(dispatch, message->object,
                        "signal needs a signal number");
         return;

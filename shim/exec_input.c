@@ -9,7 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "shim/json_writer.h"
+#include "shim/wire_json.h"
 
 /* Report in steps of this size, so that small writes do not each cost a
  * message; the rest is reported when the ring is empty. */
@@ -76,17 +76,13 @@ static bool send_end(struct exec_input *input)
 
 static void report(struct exec_input *input, int64_t id, struct port *port)
 {
-    struct json_writer writer;
-
     if (input->taken == 0 || !port_can_answer(port))
         return;
     if (input->taken < REPORT_SIZE && input->len > 0)
         return;
-    port_begin(port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_INPUT_TAKEN);
-    json_writer_add_integer(&writer, "id", id);
-    json_writer_add_integer(&writer, "bytes", (int64_t)input->taken);
-    port_end(port, &writer);
+    port_send(port,
+              json_pack("{s:s, s:I, s:I}", "type", WIRE_INPUT_TAKEN, "id",
+                        (json_int_t)id, "bytes", (json_int_t)input->taken));
     input->taken = 0;
 }
 

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/json_writer.h"
+#include "shim/wire_json.h"
 #include "shim/utf8.h"
 #include "shim/wire.h"
 
 /* Output bytes per message. Escapes take at most six bytes per byte, and the
  * rest of the message is short. */
 #define CHUNK_SIZE (16 * 1024)
-#define CHUNK_ROOM (JSON_WRITER_WORST(CHUNK_SIZE) + 256)
+#define CHUNK_ROOM (WIRE_JSON_WORST(CHUNK_SIZE) + 256)
 
 _Static_assert(CHUNK_ROOM <= PORT_OUT_SIZE - PORT_RESERVE,
                "a chunk must fit into the port's buffer");
@@ -24,20 +24,11 @@ _Static_assert(CHUNK_ROOM <= WIRE_MAX_LINE, "a chunk must fit into a line");
 static void send_output(struct port *port, int64_t id, const char *stream,
                         const void *data, size_t len)
 {
-    bool text = !memchr(data, '\0', len) && utf8_is_valid(data, len);
-    struct json_writer writer;
+    json_t *message = json_pack("{s:s, s:I, s:s}", "type", WIRE_OUTPUT, "id",
+                                (json_int_t)id, "stream", stream);
 
-    port_begin(port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_OUTPUT);
-    json_writer_add_integer(&writer, "id", id);
-    json_writer_add_string(&writer, "stream", stream);
-    if (text) {
-        json_writer_add_text(&writer, "data", data, len);
-    } else {
-        json_writer_add_string(&writer, "encoding", WIRE_ENCODING_BASE64);
-        json_writer_add_base64(&writer, "data", data, len);
-    }
-    port_end(port, &writer);
+    wire_set_bytes(message, "data", data, len);
+    port_send(port, message);
 }
 
 bool exec_output_has_room(const struct port *port)

@@ -21,12 +21,8 @@
 
 static void send_started(struct port *port, int64_t id)
 {
-    struct json_writer writer;
-
-    port_begin(port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_STEP_STARTED);
-    json_writer_add_integer(&writer, "id", id);
-    port_end(port, &writer);
+    port_send(port, json_pack("{s:s, s:I}", "type", WIRE_STEP_STARTED, "id",
+                              (json_int_t)id));
 }
 
 static void close_if_open(int fd)
@@ -294,20 +290,16 @@ int64_t execution_deadline_ms(const struct execution *execution)
 static void send_completed(const struct execution *execution, struct port *port)
 {
     int status = execution->status;
-    struct json_writer writer;
+    bool killed = WIFSIGNALED(status);
+    json_t *message = json_pack(
+        "{s:s, s:I, s:i, s:i}", "type", WIRE_STEP_COMPLETED, "id",
+        (json_int_t)execution->id, "exit_code",
+        killed ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "processes",
+        (int)!process_set_is_empty(&execution->processes));
 
-    port_begin(port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_STEP_COMPLETED);
-    json_writer_add_integer(&writer, "id", execution->id);
-    if (WIFSIGNALED(status)) {
-        json_writer_add_integer(&writer, "exit_code", 128 + WTERMSIG(status));
-        json_writer_add_integer(&writer, "signal", WTERMSIG(status));
-    } else {
-        json_writer_add_integer(&writer, "exit_code", WEXITSTATUS(status));
-    }
-    json_writer_add_integer(&writer, "processes",
-                            !process_set_is_empty(&execution->processes));
-    port_end(port, &writer);
+    if (killed)
+        json_object_set_new(message, "signal", json_integer(WTERMSIG(status)));
+    port_send(port, message);
 }
 
 /* Send the rest of the streams and the end; hand over open pipes to

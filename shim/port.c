@@ -140,21 +140,20 @@ size_t port_room(const struct port *port)
     return room > PORT_RESERVE ? room - PORT_RESERVE : 0;
 }
 
-void port_begin(struct port *port, struct json_writer *writer)
+bool port_send(struct port *port, json_t *message)
 {
+    size_t room, len;
+
     memmove(port->out, port->out + port->out_start,
             port->out_end - port->out_start);
     port->out_end -= port->out_start;
     port->out_start = 0;
-    json_writer_begin(writer, port->out + port->out_end,
-                      PORT_OUT_SIZE - port->out_end);
-}
-
-bool port_end(struct port *port, struct json_writer *writer)
-{
-    if (!json_writer_end(writer) || writer->len == writer->size)
+    room = PORT_OUT_SIZE - port->out_end;
+    len = json_dumpb(message, port->out + port->out_end, room, JSON_COMPACT);
+    json_decref(message);
+    if (len == 0 || len >= room)
         return false;
-    port->out_end += writer->len;
+    port->out_end += len;
     port->out[port->out_end++] = '\n';
     return true;
 }

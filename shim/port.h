@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "shim/json_writer.h"
+#include "shim/wire_json.h"
 #include "shim/wire.h"
 
 #define PORT_OUT_SIZE (256 * 1024)
@@ -81,10 +81,9 @@ bool port_can_answer(const struct port *port);
 /* Return how many bytes can be queued without using the reserve. */
 size_t port_room(const struct port *port);
 
-/* Queue one message: write it between these two calls. port_end() returns false
- * if the message did not fit; then nothing is queued. */
-void port_begin(struct port *port, struct json_writer *writer);
-bool port_end(struct port *port, struct json_writer *writer);
+/* Queue one message (taken; NULL if it could not be made). Return false if
+ * nothing is queued: it did not fit. */
+bool port_send(struct port *port, json_t *message);
 
 /* The host has disconnected: drop the torn line in either direction. */
 void port_hang_up(struct port *port);

@@ -4,8 +4,8 @@
  *
  * In the minimal guest the shim is PID 1; elsewhere it is a service that runs
  * as root. It opens the control port, sends the hello, and serves the messages
- * that wire.h defines, in one thread around one poll(). It does not allocate
- * after its start: its state is in the static objects below.
+ * that wire.h defines, in one thread around one poll(). Its state is
+ * in the static objects below; it allocates for the JSON of one message only.
  *
  * As PID 1 it must never exit, because the kernel would panic. So it waits for
  * a failed port to recover, and only the host's "shutdown" leaves the loop.
@@ -65,7 +65,6 @@ static struct guest_mounts mounts;
 static struct shares shares;
 static struct listeners listeners;
 static struct bulk bulk;
-static struct json_reader reader;
 static struct step_server steps;
 static struct dispatch dispatch;
 
@@ -398,8 +397,6 @@ static void link_parts(void)
     steps.listener = -1;
     steps.port = &port;
     steps.executions = &executions;
-    steps.reader = &reader;
-    dispatch.reader = &reader;
     dispatch.steps = &steps;
     dispatch.port = &port;
     dispatch.executions = &executions;

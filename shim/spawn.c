@@ -2,9 +2,8 @@
  *
  * spawn - see spawn.h.
  *
- * The forked child of a single-threaded program may use any function, but the
- * shim's no-allocation rule holds here too. The static memory below is written
- * only in the child.
+ * The forked child of a single-threaded program may use any function. The
+ * static memory below is written only in the child.
  */
 #include "shim/spawn.h"
 
@@ -53,50 +52,45 @@ static _Noreturn void give_up(int code, const char *what, const char *name)
     _exit(code);
 }
 
-static bool check_env(const struct json_value *env, const char **ret_error)
+static bool check_env(json_t *env, const char **ret_error)
 {
-    size_t count = 0;
+    const char *name;
+    json_t *value;
 
     *ret_error = "env must be an object of strings without NUL";
-    if (env->type != JSON_READER_OBJECT)
+    if (!json_is_object(env))
         return false;
-    for (const struct json_value *variable = env->first; variable;
-         variable = variable->next) {
-        if (variable->type != JSON_READER_STRING ||
-            memchr(variable->text, '\0', variable->len))
+    json_object_foreach(env, name, value)
+    {
+        if (!wire_is_text(value))
             return false;
-        if (variable->key_len == 0 ||
-            memchr(variable->key, '=', variable->key_len) ||
-            memchr(variable->key, '\0', variable->key_len)) {
-            *ret_error = "env has a name that is empty or holds '=' or NUL";
-            return false;
-        }
-        if (++count > WIRE_MAX_ENV) {
-            *ret_error = "env has too many variables";
+        if (*name == '\0' || strchr(name, '=')) {
+            *ret_error = "env has a name that is empty or holds '='";
             return false;
         }
     }
-    return true;
+    *ret_error = "env has too many variables";
+    return json_object_size(env) <= WIRE_MAX_ENV;
 }
 
-static bool check_argv(const struct json_value *argv, const char **ret_error)
+static bool check_argv(json_t *argv, const char **ret_error)
 {
-    size_t count = 0;
+    json_t *word;
+    size_t i;
 
     *ret_error = "argv must be an array of strings without NUL";
-    if (argv->type != JSON_READER_ARRAY)
+    if (!json_is_array(argv))
         return false;
-    for (const struct json_value *word = argv->first; word; word = word->next) {
-        if (word->type != JSON_READER_STRING ||
-            memchr(word->text, '\0', word->len))
+    json_array_foreach(argv, i, word)
+    {
+        if (!wire_is_text(word))
             return false;
-        if (++count > WIRE_MAX_ARGS) {
-            *ret_error = "argv has too many words";
-            return false;
-        }
     }
+    *ret_error = "argv has too many words";
+    if (json_array_size(argv) > WIRE_MAX_ARGS)
+        return false;
     *ret_error = "argv is empty";
-    return count > 0 && argv->first->len > 0;
+    return json_string_length(json_array_get(argv, 0)) > 0;
 }
 
 bool spawn_check(const struct spawn_request *request, const char **ret_error)
@@ -107,30 +101,22 @@ bool spawn_check(const struct spawn_request *request, const char **ret_error)
 }
 
 /* Return whether the request replaces this variable of the base environment. */
-static bool is_replaced(const char *entry, const struct json_value *env)
+static bool is_replaced(const char *entry, json_t *env)
 {
-    size_t len = strcspn(entry, "=");
+    char name[64];
 
-    if (!env)
-        return false;
-    for (const struct json_value *variable = env->first; variable;
-         variable = variable->next) {
-        if (variable->key_len == len && memcmp(variable->key, entry, len) == 0)
-            return true;
-    }
-    return false;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(entry, "="), entry);
+    return json_object_get(env, name);
 }
 
-static void add_base(const char ***at, const char *entry,
-                     const struct json_value *env)
+static void add_base(const char ***at, const char *entry, json_t *env)
 {
     if (!is_replaced(entry, env))
         *(*at)++ = entry;
 }
 
 /* shell_variable: one more, or NULL. */
-static char *const *build_env(const struct account *account,
-                              const struct json_value *env,
+static char *const *build_env(const struct account *account, json_t *env,
                               const char *shell_variable)
 {
     const char *const values[ACCOUNT_ENV_COUNT][2] = {
@@ -141,6 +127,8 @@ static char *const *build_env(const struct account *account,
     };
     const char **entry = env_list;
     char *text = env_text;
+    const char *name;
+    json_t *value;
 
     for (size_t i = 0; i < BASE_ENV_COUNT; i++)
         add_base(&entry, base_env[i], env);
@@ -155,12 +143,12 @@ static char *const *build_env(const struct account *account,
         add_base(&entry, step_shell_socket_variable(), env);
     if (shell_variable)
         *entry++ = shell_variable;
-    for (const struct json_value *variable = env ? env->first : NULL; variable;
-         variable = variable->next) {
+    json_object_foreach(env, name, value)
+    {
         *entry++ = text;
-        text = mempcpy(text, variable->key, variable->key_len);
+        text = stpcpy(text, name);
         *text++ = '=';
-        text = mempcpy(text, variable->text, variable->len + 1);
+        text = stpcpy(text, json_string_value(value)) + 1;
     }
     *entry = NULL;
     return (char *const *)env_list;
@@ -206,8 +194,8 @@ static int open_input(const struct spawn_request *request,
     if (streams->in >= 0)
         return streams->in;
     if (request->input)
-        return hold_text("the input", request->input->text,
-                         request->input->len);
+        return hold_text("the input", json_string_value(request->input),
+                         json_string_length(request->input));
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -305,12 +293,12 @@ static _Noreturn void run_step_shell(const struct step_shell *shell,
     run(shell->program, env);
 }
 
-static _Noreturn void run_argv(const struct json_value *argv, char *const *env)
+static _Noreturn void run_argv(json_t *argv, char *const *env)
 {
-    size_t count = 0;
+    json_t *word;
+    size_t i;
 
-    for (const struct json_value *word = argv->first; word; word = word->next)
-        arg_list[count++] = word->text;
+    json_array_foreach(argv, i, word) arg_list[i] = json_string_value(word);
     run(arg_list[0], env);
 }
 

@@ -7,20 +7,20 @@
 
 #include <stdbool.h>
 
-#include "shim/json_reader.h"
+#include "shim/wire_json.h"
 
 /* Borrowed from the line of the request. One of command, argv and login is
  * set. */
 struct spawn_request {
     int64_t id;
-    const char *command;            /* for `/bin/sh -c` */
-    const struct json_value *argv;  /* an array of strings */
-    bool login;                     /* the user's login shell */
-    bool prompt;                    /* each line of the login shell is a step */
-    const char *user;               /* account.h; NULL: root */
-    const char *cwd;                /* NULL: a login's home, or the share */
-    const struct json_value *env;   /* an object of strings, or NULL */
-    const struct json_value *input; /* a string, the whole stdin; NULL: empty */
+    const char *command; /* for `/bin/sh -c` */
+    json_t *argv;        /* an array of strings */
+    bool login;          /* the user's login shell */
+    bool prompt;         /* each line of the login shell is a step */
+    const char *user;    /* account.h; NULL: root */
+    const char *cwd;     /* NULL: a login's home, or the share */
+    json_t *env;         /* an object of strings, or NULL */
+    json_t *input;       /* a string, the whole stdin; NULL: empty */
 };
 
 /* The command's streams. in -1: use request->input, or /dev/null. */

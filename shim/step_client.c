@@ -16,8 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/json_reader.h"
-#include "shim/json_writer.h"
+#include "shim/wire_json.h"
 #include "shim/step_local.h"
 #include "shim/utf8.h"
 #include "shim/wire.h"
@@ -42,7 +41,6 @@ static const char usage[] =
     "  undo   undo the newest steps (default: 1)\n";
 
 static char line[STEP_SERVER_ANSWER];
-static struct json_reader reader;
 
 struct request {
     const char *op, *scope;
@@ -52,7 +50,9 @@ struct request {
     bool hold;
 };
 
+/* The process ends without freeing it. */
 struct answer {
+    json_t *message;
     const char *text, *error; /* error: NULL if it was carried out */
 };
 
@@ -105,33 +105,31 @@ static size_t text_length(const char *text)
 
 static size_t write_request(const struct request *request)
 {
-    struct json_writer writer;
-    size_t len = request->text ? text_length(request->text) : 0;
+    json_t *message = json_pack("{s:s, s:o}", "op", request->op, "scope",
+                                wire_text(request->scope));
+    size_t len;
 
-    json_writer_begin(&writer, line, STEP_SERVER_LINE - 1);
-    json_writer_add_string(&writer, "op", request->op);
-    json_writer_add_string(&writer, "scope", request->scope);
-    if (request->text && utf8_is_valid(request->text, len)) {
-        json_writer_add_text(&writer, "text", request->text, len);
-    } else if (request->text) {
-        json_writer_add_base64(&writer, "text", request->text, len);
-        json_writer_add_string(&writer, "encoding", WIRE_ENCODING_BASE64);
-    }
+    if (request->text)
+        wire_set_bytes(message, "text", request->text,
+                       text_length(request->text));
     if (request->number >= 0)
-        json_writer_add_integer(&writer, "number", request->number);
+        json_object_set_new(message, "number", json_integer(request->number));
     if (request->exit_code >= 0)
-        json_writer_add_integer(&writer, "exit_code", request->exit_code);
+        json_object_set_new(message, "exit_code",
+                            json_integer(request->exit_code));
     if (request->hold)
-        json_writer_add_bool(&writer, "hold", true);
-    if (!json_writer_end(&writer))
+        json_object_set_new(message, "hold", json_true());
+    len = json_dumpb(message, line, STEP_SERVER_LINE, JSON_COMPACT);
+    json_decref(message);
+    if (len == 0 || len >= STEP_SERVER_LINE)
         return 0;
-    line[writer.len] = '\n';
-    return writer.len + 1;
+    line[len] = '\n';
+    return len + 1;
 }
 
 static bool read_answer(int fd, struct answer *answer)
 {
-    const struct json_value *object;
+    json_error_t error;
     size_t used = 0;
     char *end = NULL;
 
@@ -145,11 +143,11 @@ static bool read_answer(int fd, struct answer *answer)
         used += (size_t)got;
         end = memchr(line, '\n', used);
     }
-    object = end ? json_reader_parse(&reader, line, (size_t)(end - line))
-                 : NULL;
-    json_reader_get_string(object, "text", &answer->text);
-    json_reader_get_string(object, "error", &answer->error);
-    return object;
+    answer->message = end ? wire_parse(line, (size_t)(end - line), &error)
+                          : NULL;
+    wire_get_string(answer->message, "text", &answer->text);
+    wire_get_string(answer->message, "error", &answer->error);
+    return answer->message;
 }
 
 /* Ask the server. Return false after an error was printed. */

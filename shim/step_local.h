@@ -6,7 +6,7 @@
 #ifndef SHIM_STEP_LOCAL_H
 #define SHIM_STEP_LOCAL_H
 
-#include "shim/json_writer.h"
+#include "shim/wire_json.h"
 #include "shim/wire.h"
 
 /* The command's name. */
@@ -22,7 +22,7 @@
 #define STEP_SHELL_SCOPE "STEPBACK_STEP_SCOPE"
 
 /* A request line; every byte of the text may be escaped as \u00XX. */
-#define STEP_SERVER_LINE (JSON_WRITER_WORST(WIRE_STEP_COMMAND) + 1024)
+#define STEP_SERVER_LINE (WIRE_JSON_WORST(WIRE_STEP_COMMAND) + 1024)
 
 /* An answer; its text has few bytes that are escaped. */
 #define STEP_SERVER_ANSWER (2 * WIRE_STEP_TEXT)

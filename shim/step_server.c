@@ -69,38 +69,37 @@ void step_server_close(struct step_server *server)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Start a message to the host from this client. */
-static void begin_request(struct step_server *server,
-                          struct step_client *client, int64_t request,
-                          const char *op, struct json_writer *writer)
+/* Make a message to the host from this client. */
+static json_t *make_request(const struct step_client *client, int64_t request,
+                            const char *op)
 {
-    port_begin(server->port, writer);
-    json_writer_add_string(writer, "type", WIRE_STEP_REQUEST);
-    json_writer_add_integer(writer, "request", request);
-    json_writer_add_integer(writer, "id", client->exec_id);
-    json_writer_add_string(writer, "op", op);
+    return json_pack("{s:s, s:I, s:I, s:s}", "type", WIRE_STEP_REQUEST,
+                     "request", (json_int_t)request, "id",
+                     (json_int_t)client->exec_id, "op", op);
 }
 
-static void send_line(struct step_client *client, struct json_writer *writer)
+/* Takes the answer, which is dropped if another one is waiting. Return false if
+ * it does not fit. */
+static bool send_line(struct step_client *client, json_t *answer)
 {
-    if (!json_writer_end(writer) || client->out_end > 0)
-        return;
-    client->out[writer->len] = '\n';
-    client->out_end = writer->len + 1;
-}
+    size_t len = 0;
 
-static void begin_line(struct step_client *client, struct json_writer *writer)
-{
-    json_writer_begin(writer, client->out, sizeof(client->out) - 1);
+    if (client->out_end == 0)
+        len = json_dumpb(answer, client->out, sizeof(client->out),
+                         JSON_COMPACT);
+    json_decref(answer);
+    if (client->out_end > 0)
+        return true;
+    if (len == 0 || len >= sizeof(client->out))
+        return false;
+    client->out[len] = '\n';
+    client->out_end = len + 1;
+    return true;
 }
 
 static void refuse(struct step_client *client, const char *reason)
 {
-    struct json_writer writer;
-
-    begin_line(client, &writer);
-    json_writer_add_string(&writer, "error", reason);
-    send_line(client, &writer);
+    send_line(client, json_pack("{s:s}", "error", reason));
 }
 
 /* ---- clients ------------------------------------------------------------- */
@@ -121,12 +120,11 @@ static struct execution *find_execution(struct executions *executions,
 
 static void end_held(struct step_server *server, struct step_client *client)
 {
-    struct json_writer writer;
+    json_t *message = make_request(client, ++server->last_request,
+                                   WIRE_STEP_END);
 
-    begin_request(server, client, ++server->last_request, WIRE_STEP_END,
-                  &writer);
-    json_writer_add_string(&writer, "scope", client->scope);
-    port_end(server->port, &writer);
+    json_object_set_new(message, "scope", wire_text(client->scope));
+    port_send(server->port, message);
     client->held = false;
 }
 
@@ -134,7 +132,7 @@ static void end_held(struct step_server *server, struct step_client *client)
  * answer, because a "begin" may already be carried out. */
 static void drop(struct step_server *server, struct step_client *client)
 {
-    struct json_writer writer;
+    json_t *message;
 
     if (client->fd >= 0)
         close(client->fd);
@@ -145,10 +143,9 @@ static void drop(struct step_server *server, struct step_client *client)
         client->used = false;
         return;
     }
-    begin_request(server, client, ++server->last_request, WIRE_STEP_WITHDRAW,
-                  &writer);
-    json_writer_add_integer(&writer, "number", client->request);
-    port_end(server->port, &writer);
+    message = make_request(client, ++server->last_request, WIRE_STEP_WITHDRAW);
+    json_object_set_new(message, "number", json_integer(client->request));
+    port_send(server->port, message);
 }
 
 static size_t count_clients(const struct step_server *server, int64_t exec_id)
@@ -221,47 +218,47 @@ static bool is_known(const char *op)
 }
 
 static void relay(struct step_server *server, struct step_client *client,
-                  const struct json_value *object, const char *op)
+                  json_t *object, const char *op)
 {
-    const struct json_value *text = json_reader_member(object, "text");
+    static const char *const numbers[] = { "number", "exit_code" };
+    json_t *text = json_object_get(object, "text"), *message;
     const struct execution *execution = executions_find(server->executions,
                                                         client->exec_id);
-    struct json_writer writer;
-    int64_t number;
 
     client->request = ++server->last_request;
-    begin_request(server, client, client->request, op, &writer);
-    json_writer_add_string(&writer, "scope", client->scope);
+    message = make_request(client, client->request, op);
+    json_object_set_new(message, "scope", wire_text(client->scope));
     if (text)
-        json_writer_add_text(&writer, "text", text->text, text->len);
-    if (json_reader_member(object, "encoding"))
-        json_writer_add_string(&writer, "encoding", WIRE_ENCODING_BASE64);
-    if (json_reader_get_integer(object, "number", &number))
-        json_writer_add_integer(&writer, "number", number);
-    if (json_reader_get_integer(object, "exit_code", &number))
-        json_writer_add_integer(&writer, "exit_code", number);
+        json_object_set(message, "text", text);
+    if (json_object_get(object, "encoding"))
+        json_object_set_new(message, "encoding",
+                            json_string(WIRE_ENCODING_BASE64));
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        json_t *number = json_object_get(object, numbers[i]);
+
+        if (json_is_integer(number))
+            json_object_set(message, numbers[i], number);
+    }
     if (execution)
-        json_writer_add_integer(
-            &writer, "processes",
-            process_set_has_others(&execution->processes, client->pid));
-    port_end(server->port, &writer);
+        json_object_set_new(message, "processes",
+                            json_integer(process_set_has_others(
+                                &execution->processes, client->pid)));
+    port_send(server->port, message);
 }
 
-static void take_line(struct step_server *server, struct step_client *client,
-                      size_t len)
+static void take_request(struct step_server *server, struct step_client *client,
+                         json_t *object)
 {
-    const struct json_value *object = json_reader_parse(server->reader,
-                                                        client->in, len);
-    const struct json_value *text = json_reader_member(object, "text");
+    json_t *text = json_object_get(object, "text");
     const char *op, *scope = "";
     bool hold = false;
 
-    json_reader_get_string(object, "scope", &scope);
-    json_reader_get_bool(object, "hold", &hold);
-    if (!json_reader_get_string(object, "op", &op) || !is_known(op) ||
+    wire_get_string(object, "scope", &scope);
+    wire_get_bool(object, "hold", &hold);
+    if (!wire_get_string(object, "op", &op) || !is_known(op) ||
         strlen(scope) > WIRE_STEP_SCOPE - 20 ||
-        (text && (text->type != JSON_READER_STRING ||
-                  text->len > 2 * WIRE_STEP_COMMAND))) {
+        (text && (!json_is_string(text) ||
+                  json_string_length(text) > 2 * WIRE_STEP_COMMAND))) {
         refuse(client, "malformed request");
         return;
     }
@@ -275,6 +272,16 @@ static void take_line(struct step_server *server, struct step_client *client,
     if (hold && !client->begins)
         client->held = false;
     relay(server, client, object, op);
+}
+
+static void take_line(struct step_server *server, struct step_client *client,
+                      size_t len)
+{
+    json_error_t error;
+    json_t *object = wire_parse(client->in, len, &error);
+
+    take_request(server, client, object);
+    json_decref(object);
 }
 
 static void read_client(struct step_server *server, struct step_client *client)
@@ -314,16 +321,15 @@ static void write_client(struct step_server *server, struct step_client *client)
         client->out_start = client->out_end = 0;
 }
 
-void step_server_answer(struct step_server *server,
-                        const struct json_value *object)
+void step_server_answer(struct step_server *server, json_t *object)
 {
+    static const char *const members[] = { "error", "step_id", "text" };
     struct step_client *client = server->clients;
-    const char *text = "", *error;
-    struct json_writer writer;
-    int64_t request, step_id;
-    bool refused = json_reader_get_string(object, "error", &error);
+    json_t *answer;
+    int64_t request;
+    bool refused = wire_is_text(json_object_get(object, "error"));
 
-    if (!json_reader_get_integer(object, "request", &request))
+    if (!wire_get_integer(object, "request", &request))
         return;
     while (client < server->clients + STEP_SERVER_CLIENTS &&
            !(client->used && client->request == request))
@@ -339,15 +345,11 @@ void step_server_answer(struct step_server *server,
         client->used = false;
         return;
     }
-    begin_line(client, &writer);
-    if (refused)
-        json_writer_add_string(&writer, "error", error);
-    if (json_reader_get_integer(object, "step_id", &step_id))
-        json_writer_add_integer(&writer, "step_id", step_id);
-    if (json_reader_get_string(object, "text", &text))
-        json_writer_add_string(&writer, "text", text);
-    send_line(client, &writer);
-    if (client->out_end == 0)
+    answer = json_object();
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        json_object_set(answer, members[i],
+                        json_object_get(object, members[i]));
+    if (!send_line(client, answer))
         refuse(client, "the answer is too long");
 }
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "shim/executions.h"
-#include "shim/json_reader.h"
+#include "shim/wire_json.h"
 #include "shim/port.h"
 #include "shim/step_local.h"
 #include "shim/wire.h"
@@ -46,9 +46,8 @@ struct step_client {
 struct step_server {
     int listener; /* -1: none */
     const char *path;
-    struct port *port; /* borrowed, like the next two */
+    struct port *port; /* borrowed, like the next */
     struct executions *executions;
-    struct json_reader *reader;
     int64_t last_request;
     struct step_client clients[STEP_SERVER_CLIENTS];
 };
@@ -65,8 +64,7 @@ void step_server_serve(struct step_server *server, const struct pollfd *fds,
                        size_t count);
 
 /* Pass on the host's "step_answer". */
-void step_server_answer(struct step_server *server,
-                        const struct json_value *object);
+void step_server_answer(struct step_server *server, json_t *object);
 
 /* The host has gone: refuse what waits for it. */
 void step_server_lose_host(struct step_server *server);

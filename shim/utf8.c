@@ -47,26 +47,6 @@ int utf8_measure(const void *data, size_t len)
     return lead->length;
 }
 
-bool utf8_is_valid(const void *data, size_t len)
-{
-    const uint8_t *bytes = data;
-    size_t at = 0;
-
-    while (at < len) {
-        int length;
-
-        if (bytes[at] < 0x80) { /* fast path for ASCII */
-            at++;
-            continue;
-        }
-        length = utf8_measure(bytes + at, len - at);
-        if (length <= 0)
-            return false;
-        at += (size_t)length;
-    }
-    return true;
-}
-
 size_t utf8_cut_tail(const void *data, size_t len)
 {
     const uint8_t *bytes = data;

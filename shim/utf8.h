@@ -13,9 +13,6 @@
  * an incomplete prefix. len must be at least 1. */
 int utf8_measure(const void *data, size_t len);
 
-/* Return true if the data consists of complete characters. */
-bool utf8_is_valid(const void *data, size_t len);
-
 /* Return how many bytes (0 to 3) at the end belong to an incomplete
  * character. */
 size_t utf8_cut_tail(const void *data, size_t len);

@@ -6,22 +6,28 @@
 #define AGENT_BASE_REPLY_H
 
 #include <glib.h>
-#include <jansson.h>
 
 #include "agent/base/port_spec.h"
+#include "agent/base/relayed.h"
 #include "agent/base/undo_result.h"
 #include "common/errors.h"
 
-/* The content of an answer; each member may be NULL. */
+struct copy_started;
 struct exec_exit;
+struct folder_status;
+struct step_patch;
 
+/* The content of an answer; each member may be NULL. */
 struct answer {
     struct step_report *report;
     struct undo_result *result;
-    gint64 step_id;               /* of a failed command, or 0 */
-    const struct exec_exit *exit; /* session_party.h: of an execution */
-    const struct port_spec *port; /* that was published or removed */
-    json_t *relayed;              /* an undo engine's payload, unchanged */
+    gint64 step_id;                     /* of a failed command, or 0 */
+    const struct exec_exit *exit;       /* session_party.h: of an execution */
+    const struct port_spec *port;       /* that was published or removed */
+    const struct copy_started *copy;    /* session_copy.h */
+    const struct folder_status *status; /* session_events.h */
+    struct step_patch *patch;           /* step_patch.h */
+    struct json_t *relayed; /* an undo engine's payload, unchanged */
 };
 
 /* All arguments are borrowed. answer may be NULL; with an error it says how far

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "agent/base/cli_text.h"
-#include "agent/base/patch.h"
+#include "agent/client/patch.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_options.h"

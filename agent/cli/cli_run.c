@@ -151,22 +151,13 @@ static void take_recovery(json_t *payload)
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 
-/* "doctor" reports this; a warning on every command would be a nuisance. */
-static bool is_slow(json_t *payload)
+/* "doctor" reports a slow machine; a warning on every command would be a
+ * nuisance. */
+static void take_warning(const struct folder_warning *warning)
 {
-    return g_strcmp0(json_string_value(json_object_get(payload, "code")),
-                     MACHINE_SLOW) == 0;
-}
-
-static void take_other(const char *name, json_t *payload)
-{
-    const char *text = json_string_value(json_object_get(payload, "message"));
-
-    if (strcmp(name, "event.recovery") == 0)
-        take_recovery(payload);
-    else if (strcmp(name, "event.warning") == 0 && text &&
-             !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload))
-        cli_place_warn(text);
+    if (warning->message && !log_enabled(LOG_LEVEL_WARN) &&
+        g_strcmp0(warning->code, MACHINE_SLOW) != 0)
+        cli_place_warn(warning->message);
 }
 
 static bool on_event(const struct session_event *event, void *opaque)
@@ -180,8 +171,11 @@ static bool on_event(const struct session_event *event, void *opaque)
         g_autofree char *line = cli_summary_step(event->report, run->undo_hint);
 
         fprintf(stderr, CLI_PROGRAM ": %s\n", line);
-    } else if (event->type == SESSION_EVENT_OTHER) {
-        take_other(event->name, event->payload);
+    } else if (event->type == SESSION_EVENT_WARNING) {
+        take_warning(event->warning);
+    } else if (event->type == SESSION_EVENT_RELAYED &&
+               strcmp(event->name, "event.recovery") == 0) {
+        take_recovery(event->payload);
     }
     return true;
 }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "agent/base/patch_stat.h"
+#include "agent/client/patch_stat.h"
 #include "agent/cli/cli_fit.h"
 #include "agent/cli/cli_summary.h"
 #include "common/json_bytes.h"

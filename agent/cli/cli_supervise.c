@@ -114,7 +114,7 @@ static void end(struct supervisor *self, const char *reason,
         return;
     self->ending = true;
     self->reason = reason;
-    self->message = g_strdup(message);
+    self->message = message ? g_utf8_make_valid(message, -1) : NULL;
     log_info(LOG_SESSION, "the sandbox ends: %s", reason);
     write_ending(self);
     stop(self);
@@ -260,14 +260,11 @@ static gboolean on_tick(gpointer data)
 static bool on_event(const struct session_event *event, void *opaque)
 {
     struct supervisor *self = opaque;
-    json_t *text = json_object_get(event->payload, "message");
     struct session_status status;
 
     session_get_status(self->session, &status);
-    if (event->type == SESSION_EVENT_OTHER &&
-        strcmp(event->name, "event.error") == 0 &&
-        status.state == SESSION_BROKEN)
-        end(self, "machine_lost", json_string_value(text));
+    if (event->type == SESSION_EVENT_ERROR && status.state == SESSION_BROKEN)
+        end(self, "machine_lost", event->error->message);
     return true;
 }
 

@@ -470,28 +470,3 @@ json_t *result_to_json(const struct undo_result *result)
         set_int(object, "last_step_id", result->last_step_id);
     return object;
 }
-
-/* ---- requests ------------------------------------------------------------ */
-
-/* JSON escapes may take six bytes per byte, and the daemon limits the line
- * length; so content is base64. */
-json_t *write_to_json(const struct file_write *write, gint64 step_id)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(write->content, &len);
-    json_t *object = json_pack("{s:s, s:I, s:s*}", "path", write->path,
-                               "step_id", (json_int_t)step_id, "command",
-                               write->command);
-
-    json_bytes_force_base64(object);
-    json_bytes_set(object, "content", data, len);
-    if (write->mode >= 0)
-        set_int(object, "mode", write->mode);
-    set_true(object, "make_parents", write->make_parents);
-    if (write->replaced_sha256)
-        json_object_set_new(object, "replaces",
-                            json_pack("{s:I, s:s}", "size",
-                                      (json_int_t)write->replaced_size,
-                                      "sha256", write->replaced_sha256));
-    return object;
-}

@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 
-#include "agent/base/file_write.h"
 #include "agent/base/undo_result.h"
 
 /* Parse an engine's answer (borrowed; NULL counts as {}). label (may be NULL)
@@ -27,9 +26,6 @@ GPtrArray *history_from_json(json_t *payload, const char *label,
 json_t *report_to_json(const struct step_report *report);
 json_t *reports_to_json(const GPtrArray *reports);
 json_t *result_to_json(const struct undo_result *result);
-
-/* Build the payload of "write_file". Returns a new object. */
-json_t *write_to_json(const struct file_write *write, gint64 step_id);
 
 /* Set "directory" to the folder's label in an engine's answer and in each of
  * its changes. */

@@ -365,11 +365,6 @@ void mcp_call_take_answer(struct mcp_call *call, const char *key,
 
 /* ---- repetition ---------------------------------------------------------- */
 
-bool mcp_call_is_parked(const struct mcp_call *call)
-{
-    return call->token != NULL;
-}
-
 /* Return the request's own members, without those that change when it is
  * repeated. */
 static json_t *copy_own_members(json_t *params)

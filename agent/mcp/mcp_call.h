@@ -144,7 +144,6 @@ void mcp_call_take_answer(struct mcp_call *call, const char *key,
 
 /* For a parked call: check whether a request repeats it, and resume it with
  * that request. */
-bool mcp_call_is_parked(const struct mcp_call *call);
 bool mcp_call_is_repeated(const struct mcp_call *call,
                           const struct mcp_call_config *config);
 void mcp_call_repeat(struct mcp_call *call,

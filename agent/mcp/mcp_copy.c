@@ -181,16 +181,12 @@ static void on_opened(const struct answer *answer, const GError *error,
     }
 }
 
-static void take_end(struct copy *copy, json_t *payload)
+static void take_end(struct copy *copy, const struct copy_end *end)
 {
-    json_t *error = json_object_get(payload, "error");
-
     copy->transfer_ended = true;
-    copy->skipped += (guint64)json_integer_value(
-        json_object_get(payload, "skipped"));
-    if (error)
-        copy->transfer_error = g_strdup(
-            json_string_value(json_object_get(error, "message")));
+    copy->skipped += end->skipped;
+    if (end->error)
+        copy->transfer_error = g_utf8_make_valid(end->error->message, -1);
     fd_close(&copy->far_fd);
     finish_if_over(copy);
 }
@@ -201,7 +197,7 @@ void mcp_copy_take_event(GPtrArray *copies, const struct session_event *event)
         struct copy *copy = g_ptr_array_index(copies, i);
 
         if (copy == event->owner) {
-            take_end(copy, event->payload);
+            take_end(copy, event->copy);
             return;
         }
     }

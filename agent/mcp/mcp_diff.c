@@ -5,11 +5,10 @@
  * The patch comes in parts until it is complete or long enough. The end of a
  * long patch is cut at the end of a line.
  */
-#include "agent/base/patch.h"
+#include "agent/client/patch.h"
 #include "agent/mcp/mcp_state.h"
 #include "agent/mcp/mcp_text.h"
 #include "agent/wire/payload.h"
-#include "common/json_bytes.h"
 
 #include <string.h>
 
@@ -57,23 +56,22 @@ static bool cut(struct diff *diff, bool more)
     return more;
 }
 
-static void finish(struct mcp_job *job, json_t *part)
+static void finish(struct mcp_job *job, const struct step_patch *part)
 {
     struct diff *diff = job->data;
-    gint64 lost = json_integer_value(json_object_get(part, "cut"));
-    bool more = cut(diff, json_is_integer(json_object_get(part, "next")));
-    bool partial = json_is_true(json_object_get(part, "unprotected"));
+    bool more = cut(diff, part->next >= 0);
     g_autofree char *valid = g_utf8_make_valid(diff->patch->str,
                                                (gssize)diff->patch->len);
     json_t *result;
 
-    if (lost > 0)
-        add_note(diff, patch_note_cut(diff->step, lost));
-    if (partial)
+    if (part->cut > 0)
+        add_note(diff, patch_note_cut(diff->step, part->cut));
+    if (part->unprotected)
         add_note(diff, patch_note_partial(diff->step));
     result = json_pack("{s:I, s:s, s:b, s:O}", "step_id",
                        (json_int_t)diff->step, "patch", valid, "truncated",
-                       more || lost > 0 || partial, "notes", diff->notes);
+                       more || part->cut > 0 || part->unprotected, "notes",
+                       diff->notes);
     mcp_tools_finish(job->call, mcp_text_diff(result), result);
     end(job);
 }
@@ -87,22 +85,17 @@ static void on_part(const struct answer *answer, const GError *error,
 {
     struct mcp_job *job = opaque;
     struct diff *diff = job->data;
-    json_t *part = answer ? answer->relayed : NULL;
-    json_t *next = json_object_get(part, "next");
-    g_autofree char *patch = NULL;
-    gsize len;
+    const struct step_patch *part;
 
     if (error) {
         mcp_state_refuse(job->call, error);
         end(job);
         return;
     }
-    patch = json_bytes_get(part, "patch", &len);
-    if (patch)
-        g_string_append_len(diff->patch, patch, (gssize)len);
-    if (json_is_integer(next) && diff->patch->len < PATCH_MAX &&
-        !job->cancelled)
-        ask(job, json_integer_value(next));
+    part = answer->patch;
+    g_string_append_len(diff->patch, part->text->str, (gssize)part->text->len);
+    if (part->next >= 0 && diff->patch->len < PATCH_MAX && !job->cancelled)
+        ask(job, part->next);
     else
         finish(job, part);
 }

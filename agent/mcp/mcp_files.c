@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "agent/session/fs_view.h"
+#include "agent/wire/fs_json.h"
 #include "common/json_bytes.h"
 
 enum {
@@ -39,93 +39,87 @@ static size_t text_length(const char *data, size_t len, bool more)
     return 0;
 }
 
-/* Convert the result of fs_view_read() to the tool's result. */
-static json_t *describe_read(json_t *view, const char *path)
+static json_t *describe_read(const struct fs_content *content, const char *path)
 {
-    json_int_t offset = json_integer_value(json_object_get(view, "offset"));
-    json_int_t size = json_integer_value(json_object_get(view, "size"));
-    size_t len, kept;
-    g_autofree char *data = json_bytes_get(view, "data", &len);
-    bool more = offset + (json_int_t)len < size;
+    gint64 end = content->offset + (gint64)content->length, next;
+    size_t kept = text_length(content->data, content->length,
+                              end < content->size);
     json_t *result = json_object();
-    json_int_t next;
 
-    kept = text_length(data, len, more);
     json_object_set_new(result, "path", json_string(path));
-    if (kept > 0 || len == 0) {
-        json_object_set_new(result, "content", json_stringn(data, kept));
+    if (kept > 0 || content->length == 0) {
+        json_object_set_new(result, "content",
+                            json_stringn(content->data, kept));
         json_object_set_new(result, "encoding", json_string("utf-8"));
     } else {
-        g_autofree char *base64 = g_base64_encode((const guchar *)data, len);
+        g_autofree char *base64 = g_base64_encode((const guchar *)content->data,
+                                                  content->length);
 
-        kept = len;
+        kept = content->length;
         json_object_set_new(result, "content", json_string(base64));
         json_object_set_new(result, "encoding", json_string("base64"));
     }
-    next = offset + (json_int_t)kept;
-    json_object_set_new(result, "offset", json_integer(offset));
+    next = content->offset + (gint64)kept;
+    json_object_set_new(result, "offset", json_integer(content->offset));
     json_object_set_new(result, "length", json_integer((json_int_t)kept));
-    json_object_set_new(result, "size", json_integer(size));
+    json_object_set_new(result, "size", json_integer(content->size));
     json_object_set_new(result, "next_offset",
-                        next < size ? json_integer(next) : json_null());
+                        next < content->size ? json_integer(next)
+                                             : json_null());
     return result;
 }
 
-/* Resolve a tool's arguments and call view on the result; NULL: the call was
- * refused. */
-static json_t *look(struct mcp_call *call, json_t *arguments,
-                    json_t *(*view)(int fd, const char *path, json_t *arguments,
-                                    GError **error),
-                    struct mcp_place *ret_place)
+/* Resolve a tool's arguments, call view, and finish the call with its result;
+ * text describes the result. */
+static void look(struct mcp_call *call, json_t *arguments,
+                 json_t *(*view)(int fd, const char *path, json_t *arguments,
+                                 GError **error),
+                 char *(*text)(json_t *result))
 {
     struct mcp_state *service = mcp_state_of(call);
+    struct mcp_place place = mcp_state_place(service, arguments);
     g_autoptr(GError) error = NULL;
-    json_t *seen = NULL;
-    int fd;
+    int fd = service->host->folder_fd(service->host_opaque, place.directory,
+                                      &error);
+    json_t *result = fd >= 0 ? view(fd, place.path, arguments, &error) : NULL;
 
-    *ret_place = mcp_state_place(service, arguments);
-    fd = service->host->folder_fd(service->host_opaque, ret_place->directory,
-                                  &error);
-    if (fd >= 0)
-        seen = view(fd, ret_place->path, arguments, &error);
-    if (!seen)
+    if (result)
+        mcp_tools_finish(call, text(result), result);
+    else
         mcp_state_refuse(call, error);
-    return seen;
 }
 
 static json_t *view_file(int fd, const char *path, json_t *arguments,
                          GError **error)
 {
-    return fs_view_read(fd, path, get_int(arguments, "offset", 0),
-                        get_int(arguments, "length", READ_DEFAULT), error);
+    struct fs_content *content = fs_view_read(
+        fd, path, get_int(arguments, "offset", 0),
+        get_int(arguments, "length", READ_DEFAULT), error);
+    json_t *result = content ? describe_read(content, path) : NULL;
+
+    fs_content_free(content);
+    return result;
 }
 
 void mcp_tool_read_file(struct mcp_call *call, json_t *arguments)
 {
-    struct mcp_place place;
-    json_t *view = look(call, arguments, view_file, &place);
-
-    json_t *result = view ? describe_read(view, place.path) : NULL;
-
-    if (result)
-        mcp_tools_finish(call, mcp_text_file(result), result);
-    json_decref(view);
+    look(call, arguments, view_file, mcp_text_file);
 }
 
 static json_t *view_folder(int fd, const char *path, json_t *arguments,
                            GError **error)
 {
-    return fs_view_list(
+    struct fs_listing *listing = fs_view_list(
         fd, path, (unsigned)get_int(arguments, "limit", LIST_DEFAULT), error);
+    json_t *result = listing ? fs_listing_to_json(listing, path) : NULL;
+
+    fs_listing_free(listing);
+    return result;
 }
 
 void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
 {
-    struct mcp_place place;
-    json_t *view = look(call, arguments, view_folder, &place);
-
-    if (view)
-        mcp_tools_finish(call, mcp_text_listing(view), view);
+    look(call, arguments, view_folder, mcp_text_listing);
 }
 
 /* ---- writing ------------------------------------------------------------- */
@@ -309,27 +303,25 @@ static GString *replace(const char *text, size_t len, const char *old,
     return result;
 }
 
-/* Read the whole file into a new buffer, or return NULL and error. */
-static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
+/* Read the whole file, or return NULL and error. Returns a new object. */
+static struct fs_content *read_whole(struct mcp_job *job, GError **error)
 {
     struct mcp_state *service = mcp_state_of(job->call);
     struct mcp_place place = mcp_state_place(service, job->arguments);
     int fd = service->host->folder_fd(service->host_opaque, place.directory,
                                       error);
-    json_t *view = fd >= 0
-                       ? fs_view_read(fd, place.path, 0, EDIT_MAX + 1, error)
-                       : NULL;
-    char *data = view ? json_bytes_get(view, "data", ret_len) : NULL;
+    struct fs_content *content = fd >= 0 ? fs_view_read(fd, place.path, 0,
+                                                        EDIT_MAX + 1, error)
+                                         : NULL;
 
-    json_decref(view);
-    if (data && *ret_len > EDIT_MAX) {
+    if (content && content->length > EDIT_MAX) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
                     "%s is longer than %d bytes; edit it with a command, such "
                     "as sed -i",
                     place.path, EDIT_MAX);
-        g_clear_pointer(&data, g_free);
+        g_clear_pointer(&content, fs_content_free);
     }
-    return data;
+    return content;
 }
 
 static bool check_count(struct mcp_job *job, unsigned count)
@@ -372,42 +364,45 @@ static bool check_size(struct mcp_job *job, size_t len, unsigned count)
     return false;
 }
 
-static void start_edit(struct mcp_job *job)
+/* Replace the text in the file's content, and send the result. Return false if
+ * the call has been refused. */
+static bool edit(struct mcp_job *job, const struct fs_content *content)
 {
     const char *old = json_string_value(
         json_object_get(job->arguments, "old_text"));
     const char *new = json_string_value(
         json_object_get(job->arguments, "new_text"));
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GString) text = NULL;
-    g_autofree char *data = NULL;
-    unsigned count;
-    size_t len;
+    unsigned count = count_of(content->data, content->length, old);
     struct mcp_place place;
     struct file_write *write;
 
-    data = read_whole(job, &len, &error);
-    if (!data) {
-        mcp_state_refuse(job->call, error);
-        mcp_queue_end(job);
-        return;
-    }
-    count = count_of(data, len, old);
-    if (!check_count(job, count) || !check_size(job, len, count)) {
-        mcp_queue_end(job);
-        return;
-    }
-    text = replace(data, len, old, new);
-    write = new_write(job, g_string_free_to_bytes(g_steal_pointer(&text)),
+    if (!check_count(job, count) || !check_size(job, content->length, count))
+        return false;
+    write = new_write(job,
+                      g_string_free_to_bytes(
+                          replace(content->data, content->length, old, new)),
                       &place);
     write->command = g_strdup_printf("edit_file %s", write->path);
     /* Before the daemon writes, a session start may roll back the content just
      * read or find another folder under the path, and other processes may write
      * at any time. */
-    write->replaced_size = (gint64)len;
+    write->replaced_size = (gint64)content->length;
     write->replaced_sha256 = g_compute_checksum_for_data(
-        G_CHECKSUM_SHA256, (const guchar *)data, len);
+        G_CHECKSUM_SHA256, (const guchar *)content->data, content->length);
     send_write(job, &place, write, count);
+    return true;
+}
+
+static void start_edit(struct mcp_job *job)
+{
+    g_autoptr(GError) error = NULL;
+    struct fs_content *content = read_whole(job, &error);
+
+    if (!content)
+        mcp_state_refuse(job->call, error);
+    if (!content || !edit(job, content))
+        mcp_queue_end(job);
+    fs_content_free(content);
 }
 
 void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments)

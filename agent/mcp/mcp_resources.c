@@ -236,17 +236,17 @@ static void finish_read(struct mcp_call *call, json_t *contents)
     mcp_call_finish_cached(call, json_pack("{s:[o]}", "contents", contents), 0);
 }
 
-static json_t *describe_contents(json_t *view)
+static json_t *describe_contents(const struct fs_content *content)
 {
     json_t *contents = json_object();
-    size_t len;
-    g_autofree char *data = json_bytes_get(view, "data", &len);
 
-    if (json_bytes_is_text(data, len)) {
+    if (json_bytes_is_text(content->data, content->length)) {
         json_object_set_new(contents, "mimeType", json_string("text/plain"));
-        json_object_set_new(contents, "text", json_stringn(data, len));
+        json_object_set_new(contents, "text",
+                            json_stringn(content->data, content->length));
     } else {
-        g_autofree char *base64 = g_base64_encode((const guchar *)data, len);
+        g_autofree char *base64 = g_base64_encode((const guchar *)content->data,
+                                                  content->length);
 
         json_object_set_new(contents, "mimeType",
                             json_string("application/octet-stream"));
@@ -260,20 +260,21 @@ static void read_file(struct mcp_call *call, const char *uri, unsigned index,
 {
     g_autoptr(GError) error = NULL;
     int fd = mcp_folders_fd(mcp_state_of(call), index, &error);
-    json_t *view = fd < 0 ? NULL
-                          : fs_view_read(fd, path, 0, READ_MAX + 1, &error);
+    struct fs_content *content = fd < 0 ? NULL
+                                        : fs_view_read(fd, path, 0,
+                                                       READ_MAX + 1, &error);
 
-    if (!view)
+    if (!content)
         not_found(call, uri, error->message);
-    else if (json_integer_value(json_object_get(view, "size")) > READ_MAX)
+    else if (content->size > READ_MAX)
         mcp_call_fail(call, MCP_RPC_INVALID_PARAMS,
                       json_pack("{s:s}", "uri", uri),
                       "the file is longer than %d bytes; the tool read_file "
                       "reads it in parts",
                       READ_MAX);
     else
-        finish_read(call, describe_contents(view));
-    json_decref(view);
+        finish_read(call, describe_contents(content));
+    fs_content_free(content);
 }
 
 static void on_history(const struct answer *answer, const GError *error,
@@ -351,26 +352,25 @@ static json_t *complete_path(struct mcp_state *service, unsigned index,
     g_autofree char *folder = g_strndup(typed,
                                         slash ? (gsize)(slash - typed) : 0);
     int fd = mcp_folders_fd(service, index, NULL);
-    json_t *view = fd < 0 ? NULL
-                          : fs_view_list(fd, folder, COMPLETION_NAMES, NULL);
-    json_t *values = json_array(), *entry;
+    struct fs_listing *listing = fd < 0 ? NULL
+                                        : fs_view_list(fd, folder,
+                                                       COMPLETION_NAMES, NULL);
+    json_t *values = json_array();
     json_int_t total = 0;
-    size_t i;
 
-    json_array_foreach(json_object_get(view, "entries"), i, entry)
-    {
-        const char *name = json_string_value(json_object_get(entry, "name"));
-        const char *type = json_string_value(json_object_get(entry, "type"));
+    for (guint i = 0; listing && i < listing->entries->len; i++) {
+        const struct fs_entry *entry = &g_array_index(listing->entries,
+                                                      struct fs_entry, i);
         g_autofree char *path = NULL;
 
-        if (json_object_get(entry, "encoding") ||
-            !g_str_has_prefix(name, start) || total++ >= COMPLETIONS)
+        if (!g_utf8_validate(entry->name, -1, NULL) ||
+            !g_str_has_prefix(entry->name, start) || total++ >= COMPLETIONS)
             continue;
-        path = g_strconcat(folder, slash ? "/" : "", name,
-                           strcmp(type, "directory") == 0 ? "/" : "", NULL);
+        path = g_strconcat(folder, slash ? "/" : "", entry->name,
+                           S_ISDIR(entry->st.st_mode) ? "/" : "", NULL);
         json_array_append_new(values, json_string(path));
     }
-    json_decref(view);
+    fs_listing_free(listing);
     return completion(values, total);
 }
 

@@ -73,14 +73,6 @@ static json_t *new_message(json_t *id)
     return message;
 }
 
-json_t *mcp_rpc_result(json_t *id, json_t *result)
-{
-    json_t *message = new_message(id);
-
-    json_object_set_new(message, "result", result);
-    return message;
-}
-
 json_t *mcp_rpc_error(json_t *id, int code, const char *text, json_t *data)
 {
     json_t *message = new_message(id);

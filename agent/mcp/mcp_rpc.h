@@ -56,7 +56,6 @@ char *mcp_rpc_id_key(json_t *id);
 
 /* Build messages; new references. id is borrowed; NULL: no id. The other values
  * are taken; data and params may be NULL. */
-json_t *mcp_rpc_result(json_t *id, json_t *result);
 json_t *mcp_rpc_error(json_t *id, int code, const char *text, json_t *data);
 json_t *mcp_rpc_notification(const char *method, json_t *params);
 json_t *mcp_rpc_request(const char *id, const char *method, json_t *params);

@@ -12,6 +12,7 @@
 #include "agent/mcp/mcp_elicit.h"
 #include "agent/mcp/mcp_news.h"
 #include "agent/mcp/mcp_resources.h"
+#include "agent/wire/event_json.h"
 #include "common/errors.h"
 
 /* Generated from mcp_tools.json. */
@@ -143,14 +144,8 @@ static void steps_moved(struct mcp_state *service,
     mcp_news_of_history(service);
 }
 
-static bool has_code(json_t *warning, const char *code)
-{
-    return g_strcmp0(json_string_value(json_object_get(warning, "code")),
-                     code) == 0;
-}
-
-static void take_other(struct mcp_state *service, const char *type,
-                       json_t *payload)
+static void take_relayed(struct mcp_state *service, const char *type,
+                         json_t *payload)
 {
     if (strcmp(type, "event.external_modification") == 0 ||
         strcmp(type, "event.recovery") == 0) {
@@ -164,26 +159,48 @@ static void take_other(struct mcp_state *service, const char *type,
                       "timeout") == 0)
             service->denial = MCP_DENIED_UNANSWERED;
         mcp_elicit_decided(service->elicit, payload);
-    } else if (strcmp(type, "event.warning") == 0) {
-        mcp_server_log(service->server, "warning", "stepback", payload);
-        if (has_code(payload, "steps_evicted"))
-            mcp_news_of_history(service);
-    } else if (strcmp(type, "event.error") == 0) {
-        mcp_server_log(service->server, "error", "stepback", payload);
     }
+}
+
+/* Handle an event that is passed on in the form of the STDIO API. */
+static void take_other(struct mcp_state *service,
+                       const struct session_event *event)
+{
+    json_t *payload = event_payload_to_json(event);
+
+    if (event->type == SESSION_EVENT_WARNING) {
+        mcp_server_log(service->server, "warning", "stepback", payload);
+        if (g_strcmp0(event->warning->code, "steps_evicted") == 0)
+            mcp_news_of_history(service);
+    } else if (event->type == SESSION_EVENT_ERROR) {
+        mcp_server_log(service->server, "error", "stepback", payload);
+    } else {
+        take_relayed(service, event->name, payload);
+    }
+    json_decref(payload);
 }
 
 void mcp_service_take_event(struct mcp_state *service,
                             const struct session_event *event)
 {
-    if (event->type == SESSION_EVENT_STEP_COMPLETED) {
+    switch (event->type) {
+    case SESSION_EVENT_STEP_COMPLETED:
         mcp_news_of_report(service, event->report);
         mcp_news_of_history(service);
-    } else if (event->type == SESSION_EVENT_HISTORY) {
+        break;
+    case SESSION_EVENT_HISTORY:
         steps_moved(service, event);
-    } else if (event->type == SESSION_EVENT_OTHER) {
+        break;
+    case SESSION_EVENT_COPY:
         mcp_copy_take_event(service->copies, event);
-        take_other(service, event->name, event->payload);
+        break;
+    case SESSION_EVENT_WARNING:
+    case SESSION_EVENT_ERROR:
+    case SESSION_EVENT_RELAYED:
+        take_other(service, event);
+        break;
+    default:
+        break;
     }
 }
 

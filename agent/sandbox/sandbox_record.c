@@ -161,7 +161,8 @@ const char *sandbox_record_socket(const struct sandbox_record *record,
 
 /* ---- writing ------------------------------------------------------------- */
 
-char *sandbox_time_now(void)
+/* Return the time now in RFC 3339, UTC: a new string. */
+static char *time_now(void)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
 
@@ -171,7 +172,7 @@ char *sandbox_time_now(void)
 json_t *sandbox_config_new(const char *name, json_t *session,
                            gint64 idle_timeout_s)
 {
-    g_autofree char *now = sandbox_time_now();
+    g_autofree char *now = time_now();
 
     return json_pack("{s:s, s:s, s:I, s:o}", "name", name, "created", now,
                      "idle_timeout_seconds", (json_int_t)idle_timeout_s,
@@ -181,7 +182,7 @@ json_t *sandbox_config_new(const char *name, json_t *session,
 json_t *sandbox_run_new(const char *api_socket, const char *mcp_socket,
                         bool running)
 {
-    g_autofree char *now = sandbox_time_now();
+    g_autofree char *now = time_now();
 
     return json_pack("{s:i, s:I, s:s, s:s?, s:s?, s:b}", "pid", (int)getpid(),
                      "pid_start", (json_int_t)sandbox_process_start(getpid()),
@@ -197,7 +198,7 @@ json_t *sandbox_run_ending(json_t *run)
 
 json_t *sandbox_end_new(const char *reason, const char *message)
 {
-    g_autofree char *now = sandbox_time_now();
+    g_autofree char *now = time_now();
 
     return json_pack("{s:s, s:s, s:s?}", "reason", reason, "ended", now,
                      "message", message);

@@ -75,7 +75,4 @@ json_t *sandbox_run_ending(json_t *run);
  * message may be NULL. Returns a new object. */
 json_t *sandbox_end_new(const char *reason, const char *message);
 
-/* Return the time now in RFC 3339, UTC: a new string. */
-char *sandbox_time_now(void);
-
 #endif

@@ -16,7 +16,6 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
-#include "common/json_bytes.h"
 
 /* Limit on the names read from one folder for sorting; bounds memory. */
 enum { MAX_NAMES = 1 << 20 };
@@ -91,7 +90,7 @@ char *fs_view_target(int root_fd, const char *path)
     return g_strdup(found + strlen(root) + 1);
 }
 
-static const char *type_name(mode_t mode)
+const char *fs_type_name(mode_t mode)
 {
     switch (mode & S_IFMT) {
     case S_IFREG:
@@ -107,28 +106,6 @@ static const char *type_name(mode_t mode)
     default:
         return "device";
     }
-}
-
-static json_t *time_value(const struct timespec *time)
-{
-    g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(time->tv_sec);
-    g_autofree char *seconds = when ? g_date_time_format(when,
-                                                         "%Y-%m-%dT%H:%M:%S")
-                                    : NULL;
-
-    return seconds ? json_sprintf("%s.%06ldZ", seconds, time->tv_nsec / 1000)
-                   : json_null();
-}
-
-static json_t *describe_entry(const char *name, const struct stat *st)
-{
-    json_t *entry = json_pack(
-        "{s:s, s:I, s:i, s:o}", "type", type_name(st->st_mode), "size",
-        (json_int_t)st->st_size, "mode", (int)(st->st_mode & 07777), "mtime",
-        time_value(&st->st_mtim));
-
-    json_bytes_set(entry, "name", name, strlen(name));
-    return entry;
 }
 
 static int compare_names(gconstpointer a, gconstpointer b)
@@ -167,72 +144,71 @@ static GPtrArray *read_names(int fd, const char *path, GError **error)
     return names;
 }
 
-static json_t *path_object(const char *path)
+static void entry_clear(gpointer data)
 {
-    json_t *object = json_object();
+    struct fs_entry *entry = data;
 
-    /* A path that came as JSON text is valid text. */
-    json_object_set_new(object, "path", json_string(path));
-    return object;
+    g_free(entry->name);
 }
 
-json_t *fs_view_list(int root_fd, const char *path, unsigned limit,
-                     GError **error)
+struct fs_listing *fs_view_list(int root_fd, const char *path, unsigned limit,
+                                GError **error)
 {
     fd_auto int fd = open_beneath(root_fd, path, O_RDONLY | O_DIRECTORY, error);
     g_autoptr(GPtrArray) names = NULL;
-    json_t *entries, *result;
+    struct fs_listing *listing;
 
     if (fd < 0)
         return NULL;
     names = read_names(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, error);
     if (!names)
         return NULL;
-    entries = json_array();
+    listing = g_new0(struct fs_listing, 1);
+    listing->truncated = names->len > limit || names->len >= MAX_NAMES;
+    listing->entries = g_array_new(FALSE, FALSE, sizeof(struct fs_entry));
+    g_array_set_clear_func(listing->entries, entry_clear);
     for (guint i = 0; i < names->len && i < limit; i++) {
         const char *name = g_ptr_array_index(names, i);
-        struct stat st;
+        struct fs_entry entry;
 
         /* The entry may have been removed in the meantime. */
-        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            json_array_append_new(entries, describe_entry(name, &st));
+        if (fstatat(fd, name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        entry.name = g_strdup(name);
+        g_array_append_val(listing->entries, entry);
     }
-    result = path_object(path);
-    json_object_set_new(result, "entries", entries);
-    json_object_set_new(
-        result, "truncated",
-        json_boolean(names->len > limit || names->len >= MAX_NAMES));
-    return result;
+    return listing;
 }
 
-static json_t *read_range(int fd, const char *path, int64_t offset,
-                          size_t length, GError **error)
+void fs_listing_free(struct fs_listing *listing)
 {
-    g_autofree char *data = g_malloc(length + 1);
-    json_t *result = path_object(path);
-    size_t done = 0;
+    if (!listing)
+        return;
+    g_array_unref(listing->entries);
+    g_free(listing);
+}
 
-    while (done < length) {
-        ssize_t n = pread(fd, data + done, length - done,
-                          (off_t)(offset + (int64_t)done));
+static gboolean read_range(int fd, const char *path, struct fs_content *content,
+                           size_t length, GError **error)
+{
+    content->data = g_malloc(length + 1);
+    while (content->length < length) {
+        ssize_t n = pread(fd, content->data + content->length,
+                          length - content->length,
+                          (off_t)(content->offset + (int64_t)content->length));
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
             fail(error, path, errno);
-            json_decref(result);
-            return NULL;
+            return FALSE;
         }
         if (n == 0)
             break;
-        done += (size_t)n;
+        content->length += (size_t)n;
     }
-    if (json_bytes_has_many_escapes(data, done))
-        json_bytes_force_base64(result);
-    json_bytes_set(result, "data", data, done);
-    json_object_set_new(result, "offset", json_integer(offset));
-    json_object_set_new(result, "length", json_integer((json_int_t)done));
-    return result;
+    content->data[content->length] = '\0';
+    return TRUE;
 }
 
 /* Open a regular file. Check the type first: opening a device or a FIFO, which
@@ -253,7 +229,7 @@ static int open_file(int root_fd, const char *path, struct stat *ret_stat,
     if (!S_ISREG(ret_stat->st_mode)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                     "the field 'path' must be a file: %s is a %s", path,
-                    type_name(ret_stat->st_mode));
+                    fs_type_name(ret_stat->st_mode));
         return -1;
     }
     g_snprintf(proc, sizeof(proc), "/proc/self/fd/%d", found);
@@ -263,12 +239,12 @@ static int open_file(int root_fd, const char *path, struct stat *ret_stat,
     return fd;
 }
 
-json_t *fs_view_read(int root_fd, const char *path, int64_t offset,
-                     int64_t length, GError **error)
+struct fs_content *fs_view_read(int root_fd, const char *path, int64_t offset,
+                                int64_t length, GError **error)
 {
     struct stat st;
     fd_auto int fd = open_file(root_fd, path, &st, error);
-    json_t *result;
+    struct fs_content *content;
 
     if (fd < 0)
         return NULL;
@@ -282,8 +258,18 @@ json_t *fs_view_read(int root_fd, const char *path, int64_t offset,
         return NULL;
     }
     length = MIN(length, MAX(st.st_size - offset, 0));
-    result = read_range(fd, path, offset, (size_t)length, error);
-    if (result)
-        json_object_set_new(result, "size", json_integer(st.st_size));
-    return result;
+    content = g_new0(struct fs_content, 1);
+    content->offset = offset;
+    content->size = st.st_size;
+    if (!read_range(fd, path, content, (size_t)length, error))
+        g_clear_pointer(&content, fs_content_free);
+    return content;
+}
+
+void fs_content_free(struct fs_content *content)
+{
+    if (!content)
+        return;
+    g_free(content->data);
+    g_free(content);
 }

@@ -14,7 +14,7 @@
 #define AGENT_SESSION_FS_VIEW_H
 
 #include <glib.h>
-#include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -30,16 +30,35 @@ int fs_view_open(int root_fd, const char *path, int flags);
  * resolved. */
 char *fs_view_target(int root_fd, const char *path);
 
-/* List the entries of a folder by name, at most limit of them: {"path",
- * "entries":[{name,type,size,mode,mtime}],"truncated"}. Returns a new
- * reference. */
-json_t *fs_view_list(int root_fd, const char *path, unsigned limit,
-                     GError **error);
+struct fs_entry {
+    char *name; /* any bytes */
+    struct stat st;
+};
 
-/* Read length bytes of a file from offset; length < 0: up to the end.
- * {"path","data"[,"encoding"],"offset","length","size"}. Returns a new
- * reference. */
-json_t *fs_view_read(int root_fd, const char *path, int64_t offset,
-                     int64_t length, GError **error);
+struct fs_listing {
+    GArray *entries; /* of struct fs_entry, by name */
+    bool truncated;
+};
+
+/* Part of a file. */
+struct fs_content {
+    char *data;
+    size_t length;
+    int64_t offset, size; /* size: of the whole file */
+};
+
+/* List the entries of a folder, at most limit of them. Returns a new object. */
+struct fs_listing *fs_view_list(int root_fd, const char *path, unsigned limit,
+                                GError **error);
+void fs_listing_free(struct fs_listing *listing);
+
+/* Read length bytes of a file from offset; length < 0: up to the end. Returns a
+ * new object. */
+struct fs_content *fs_view_read(int root_fd, const char *path, int64_t offset,
+                                int64_t length, GError **error);
+void fs_content_free(struct fs_content *content);
+
+/* Return the protocol's name of a file type: static. */
+const char *fs_type_name(mode_t mode);
 
 #endif

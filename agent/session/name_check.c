@@ -15,10 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/base/undo_result.h"
 #include "agent/session/fs_view.h"
 #include "common/fd.h"
-#include "common/json_bytes.h"
 
 enum {
     SAMPLE = 10,      /* paths listed in a warning */
@@ -27,8 +25,8 @@ enum {
 
 struct finding {
     const char *code, *problem;
-    json_t *paths;
-    json_int_t count;
+    GPtrArray *paths;
+    gint64 count;
 };
 
 struct check {
@@ -43,32 +41,36 @@ struct check {
 static void find(struct finding *finding, const char *path)
 {
     if (finding->count++ < SAMPLE)
-        json_array_append_new(finding->paths, json_bytes_path(path));
+        g_ptr_array_add(finding->paths, g_strdup(path));
 }
 
 /* Takes finding->paths. */
-static void add_warning(struct finding *finding, json_t *list)
+static void add_warning(struct finding *finding, gint64 step_id,
+                        const char *label, GPtrArray *list)
 {
-    json_t *first = json_array_get(finding->paths, 0);
-    const char *name = json_string_value(first);
+    struct folder_warning *warning;
+    g_autofree char *others = NULL;
+    const char *name;
 
     if (finding->count == 0) {
-        json_decref(finding->paths);
+        g_ptr_array_unref(finding->paths);
         return;
     }
-    json_array_append_new(
-        list,
-        json_pack("{s:s, s:o, s:o, s:I}", "code", finding->code, "message",
-                  finding->count == 1
-                      ? json_sprintf("%s: %s",
-                                     name ? name
-                                          : "a name that is "
-                                            "not UTF-8",
-                                     finding->problem)
-                      : json_sprintf("%s and %" JSON_INTEGER_FORMAT " more: %s",
-                                     name ? name : "a name that is not UTF-8",
-                                     finding->count - 1, finding->problem),
-                  "paths", finding->paths, "count", finding->count));
+    warning = g_new0(struct folder_warning, 1);
+    name = g_ptr_array_index(finding->paths, 0);
+    if (!g_utf8_validate(name, -1, NULL))
+        name = "a name that is not UTF-8";
+    if (finding->count > 1)
+        others = g_strdup_printf(" and %" G_GINT64_FORMAT " more",
+                                 finding->count - 1);
+    warning->directory = g_strdup(label);
+    warning->code = g_strdup(finding->code);
+    warning->message = g_strdup_printf("%s%s: %s", name, others ? others : "",
+                                       finding->problem);
+    warning->step_id = step_id;
+    warning->paths = finding->paths;
+    warning->count = finding->count;
+    g_ptr_array_add(list, warning);
 }
 
 /* ---- symlinks ------------------------------------------------------------ */
@@ -172,7 +174,8 @@ static void check_path(struct check *check, const char *path)
         find(&check->collision, path);
 }
 
-json_t *name_check(int root_fd, GPtrArray *changes, const char *label)
+GPtrArray *name_check(int root_fd, const struct step_report *report,
+                      const char *label)
 {
     struct check check = {
         .root_fd = root_fd,
@@ -181,22 +184,23 @@ json_t *name_check(int root_fd, GPtrArray *changes, const char *label)
         .outside = { "symlink_outside",
                      "a symlink that escapes from the working folder: the host "
                      "resolves it to another file, or to none",
-                     json_array(), 0 },
+                     g_ptr_array_new_with_free_func(g_free), 0 },
         .collision = { "case_collision",
                        "names that differ only in case: a case-insensitive "
                        "system sees one file",
-                       json_array(), 0 },
+                       g_ptr_array_new_with_free_func(g_free), 0 },
     };
-    json_t *list = json_array();
+    GPtrArray *list = g_ptr_array_new();
 
-    for (guint i = 0; i < changes->len; i++) {
-        const struct step_change *change = g_ptr_array_index(changes, i);
+    for (guint i = 0; i < report->changes->len; i++) {
+        const struct step_change *change = g_ptr_array_index(report->changes,
+                                                             i);
 
         if (is_new_name(change, label))
             check_path(&check, change->path);
     }
     g_hash_table_unref(check.folders);
-    add_warning(&check.outside, list);
-    add_warning(&check.collision, list);
+    add_warning(&check.outside, report->step_id, label, list);
+    add_warning(&check.collision, report->step_id, label, list);
     return list;
 }

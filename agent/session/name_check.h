@@ -13,12 +13,15 @@
 #define AGENT_SESSION_NAME_CHECK_H
 
 #include <glib.h>
-#include <jansson.h>
+
+#include "agent/base/undo_result.h"
+#include "agent/client/engine_event.h"
 
 /* Check the created and renamed paths among a report's changes in the folder
- * with this label. Return a list of {"code","message","paths","count"}: paths
- * is a sample, count is the total. The work is bounded, so very large folders
- * are skipped. Returns a new reference. */
-json_t *name_check(int root_fd, GPtrArray *changes, const char *label);
+ * with this label. Return a list of at most one struct folder_warning of each
+ * kind, each a new object. The work is bounded, so very large folders are
+ * skipped. */
+GPtrArray *name_check(int root_fd, const struct step_report *report,
+                      const char *label);
 
 #endif

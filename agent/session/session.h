@@ -24,6 +24,7 @@
 #include "agent/base/file_write.h"
 #include "agent/base/folder_ref.h"
 #include "agent/base/reply.h"
+#include "agent/client/step_patch.h"
 #include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
 #include "agent/vm/guest_ports.h"
@@ -129,19 +130,9 @@ void session_history(struct session *session, struct folder_ref directory,
 void session_diff(struct session *session, struct folder_ref directory,
                   gint64 step, unsigned first, reply_done done, void *opaque);
 
-/* Part of a step's diff, as a patch for git(1). */
-struct patch_request {
-    gint64 step;
-    unsigned first; /* as in session_diff() */
-    gsize max;      /* bytes, at most SESSION_PATCH_MAX: the patch ends before
-                       the file that exceeds it, except the first */
-    char *const *paths; /* only these, with all below; NULL: all files */
-};
-
+/* The same as a patch for git(1); request (borrowed) wants at most
+ * SESSION_PATCH_MAX bytes. */
 enum { SESSION_PATCH_MAX = 4 << 20 };
-
-/* The same as a patch: "step_id", "patch" (with "encoding" if it is base64),
- * "next", "cut" and "unprotected". request is borrowed. */
 void session_patch(struct session *session, struct folder_ref directory,
                    const struct patch_request *request, reply_done done,
                    void *opaque);

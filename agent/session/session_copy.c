@@ -89,7 +89,8 @@ static void on_opened(struct bulk_transfer *transfer, void *opaque)
 {
     struct session_copy *copy = opaque;
     g_autoptr(GError) error = NULL;
-    struct answer answer = { 0 };
+    struct copy_started started = { .id = copy->id };
+    const struct answer answer = { .copy = &started };
 
     if (copy->fd >= 0) {
         bulk_transfer_attach(transfer, fd_steal(&copy->fd));
@@ -98,10 +99,8 @@ static void on_opened(struct bulk_transfer *transfer, void *opaque)
         bulk_transfer_cancel(transfer, error->message);
         return;
     }
-    answer.relayed = json_pack("{s:I, s:s*}", "transfer_id",
-                               (json_int_t)copy->id, "socket", copy->socket);
+    started.socket = copy->socket;
     reply_send(&copy->reply, &answer, NULL);
-    json_decref(answer.relayed);
 }
 
 static void on_ended(struct bulk_transfer *transfer,
@@ -109,12 +108,16 @@ static void on_ended(struct bulk_transfer *transfer,
                      void *opaque)
 {
     struct session_copy *copy = opaque;
-    struct session_event event = {
-        .type = SESSION_EVENT_OTHER,
-        .name = "event.copy_completed",
+    const struct copy_end end = { .id = copy->id,
+                                  .bytes = totals->bytes,
+                                  .entries = totals->entries,
+                                  .skipped = totals->skipped,
+                                  .error = error };
+    const struct session_event event = {
+        .type = SESSION_EVENT_COPY,
+        .copy = &end,
         .owner = copy->owner,
     };
-    json_t *payload;
 
     log_info(LOG_SESSION, "copy %" G_GINT64_FORMAT " is over: %s", copy->id,
              error ? error->message : "done");
@@ -124,20 +127,7 @@ static void on_ended(struct bulk_transfer *transfer,
         release(copy);
         return;
     }
-    payload = json_pack("{s:I, s:I, s:I, s:I}", "transfer_id",
-                        (json_int_t)copy->id, "bytes",
-                        (json_int_t)totals->bytes, "entries",
-                        (json_int_t)MIN(totals->entries, G_MAXINT64), "skipped",
-                        (json_int_t)MIN(totals->skipped, G_MAXINT64));
-    if (error)
-        json_object_set_new(payload, "error",
-                            json_pack("{s:s, s:i, s:s}", "code",
-                                      error_code_name(error_code_of(error)),
-                                      "number", error_code_of(error), "message",
-                                      error->message));
-    event.payload = payload;
     session_send(copy->session, &event);
-    json_decref(payload);
     release(copy);
 }
 

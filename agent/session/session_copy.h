@@ -12,15 +12,21 @@
 #include "agent/session/session.h"
 #include "agent/vm/bulk_port.h"
 
+/* The answer to session_copy(). */
+struct copy_started {
+    gint64 id;
+    const char *socket; /* or NULL */
+};
+
 /* Start a copy (the request is borrowed for the call). fd (taken) is the
- * client's pipe or stream socket. If it is -1, the answer has "socket": the
+ * client's pipe or stream socket. If it is -1, the answer has the
  * path of a Unix stream socket to which the client connects, once, within
  * COPY_CONNECT_S seconds. The client sends the stream and shuts its end down,
  * or reads to the end of file; if it closes the connection earlier, the copy is
  * cancelled.
  *
- * The answer, after the guest has accepted the path, is {transfer_id, socket?};
- * when the copy is over, event.copy_completed reports it. owner (or NULL)
+ * The answer comes after the guest has accepted the path;
+ * when the copy is over, SESSION_EVENT_COPY reports it. owner (or NULL)
  * identifies the client; it is only compared. Errors: those
  * of bulk_port.h, ERROR_NO_SESSION, and ERROR_INVALID_FIELD for a copy into a
  * shared folder. */

@@ -86,19 +86,20 @@ bool session_send(struct session *session, const struct session_event *event)
     return sent;
 }
 
-bool session_send_event(struct session *session, const char *name,
-                        json_t *payload, bool droppable)
+void session_warn(struct session *session, unsigned index,
+                  struct folder_warning *warning)
 {
-    const struct session_event event = {
-        .type = SESSION_EVENT_OTHER,
-        .droppable = droppable,
-        .name = name,
-        .payload = payload,
-    };
-    bool sent = session_send(session, &event);
+    const struct session_event event = { .type = SESSION_EVENT_WARNING,
+                                         .warning = warning };
+    struct session_folder *folder = &session->folders[index];
 
-    json_decref(payload);
-    return sent;
+    if (!folder->warnings)
+        folder->warnings = g_ptr_array_new_with_free_func(
+            (GDestroyNotify)folder_warning_free);
+    if (folder->warnings->len == SESSION_WARNINGS)
+        g_ptr_array_remove_index(folder->warnings, 0);
+    g_ptr_array_add(folder->warnings, warning);
+    session_send(session, &event);
 }
 
 void session_tell_folders(struct session *session)
@@ -114,14 +115,12 @@ void session_tell_folders(struct session *session)
 
 void session_lose_machine(struct session *session, const GError *error)
 {
-    g_autofree char *text = g_utf8_make_valid(error->message, -1);
-    json_t *payload = json_pack("{s:s, s:i, s:s}", "code",
-                                error_code_name(error_code_of(error)), "number",
-                                error_code_of(error), "message", text);
+    const struct session_event event = { .type = SESSION_EVENT_ERROR,
+                                         .error = error };
 
     if (session->state == SESSION_RUNNING)
         session->state = SESSION_BROKEN;
-    session_send_event(session, "event.error", payload, false);
+    session_send(session, &event);
     session_fail_commands(session, error);
     machine_stop(session->machine);
 }
@@ -171,16 +170,4 @@ gboolean session_check_idle(struct session *session, GError **error)
     else
         return TRUE;
     return FALSE;
-}
-
-void session_keep_warning(struct session *session, unsigned index,
-                          json_t *payload)
-{
-    struct session_folder *folder = &session->folders[index];
-
-    if (!folder->warnings)
-        folder->warnings = json_array();
-    if (json_array_size(folder->warnings) == SESSION_WARNINGS)
-        json_array_remove(folder->warnings, 0);
-    json_array_append(folder->warnings, payload);
 }

@@ -50,8 +50,8 @@ struct session {
     struct session_config *config;
     struct machine *machine;
     struct session_folder {
-        int fd;           /* O_PATH, or -1 */
-        json_t *warnings; /* payloads of event.warning, the newest */
+        int fd;              /* O_PATH, or -1 */
+        GPtrArray *warnings; /* of struct folder_warning, the newest; or NULL */
         struct session_question question;
     } folders[SESSION_MAX_DIRECTORIES];
     GError *start_error;   /* why the start failed; kept while the started
@@ -93,9 +93,9 @@ const char *session_state_refusal(enum session_state state);
  * it. */
 bool session_send(struct session *session, const struct session_event *event);
 
-/* The same for an untyped event; payload is taken. */
-bool session_send_event(struct session *session, const char *name,
-                        json_t *payload, bool droppable);
+/* Send a warning (taken) about a folder, and keep it for fs.status. */
+void session_warn(struct session *session, unsigned index,
+                  struct folder_warning *warning);
 
 /* Get the undo logs of a running session's folders. */
 void session_get_logs(struct session *session, struct step_logs *ret_logs);
@@ -118,9 +118,5 @@ void session_command_over(struct session *session);
 
 /* The set of folders has changed: notify all listeners. */
 void session_tell_folders(struct session *session);
-
-/* Keep a warning's payload (borrowed) about a folder for fs.status. */
-void session_keep_warning(struct session *session, unsigned index,
-                          json_t *payload);
 
 #endif

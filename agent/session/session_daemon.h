@@ -8,7 +8,7 @@
 #include "agent/session/session_core.h"
 
 /* Implements folder_event of machine_callbacks; opaque is the session. */
-void session_on_folder_event(unsigned index, const char *type, json_t *payload,
-                             void *opaque);
+void session_on_folder_event(unsigned index, const char *type,
+                             struct json_t *payload, void *opaque);
 
 #endif

@@ -6,11 +6,11 @@
 #define AGENT_SESSION_SESSION_EVENTS_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "agent/base/command.h"
 #include "agent/base/undo_result.h"
+#include "agent/client/engine_event.h"
 #include "agent/vm/session_config.h"
 
 /* Counters since the process started. */
@@ -52,7 +52,17 @@ enum session_event_type {
     SESSION_EVENT_OUTPUT,
     SESSION_EVENT_STEP_COMPLETED,
     SESSION_EVENT_HISTORY,
-    SESSION_EVENT_OTHER,
+    SESSION_EVENT_WARNING,
+    SESSION_EVENT_ERROR,   /* the machine is lost */
+    SESSION_EVENT_COPY,    /* a copy is over */
+    SESSION_EVENT_RELAYED, /* of an engine or a machine */
+};
+
+/* How a copy (session_copy.h) ended. */
+struct copy_end {
+    gint64 id;
+    guint64 bytes, entries, skipped;
+    const GError *error; /* or NULL */
 };
 
 /* All borrowed for the call. */
@@ -68,9 +78,24 @@ struct session_event {
                               engine names it */
     GPtrArray *steps;      /* the affected steps */
     bool truncated;        /* there are more */
-    const void *owner;     /* the client whose copy it is about, or NULL */
-    const char *name;      /* of any other event: "event.X" */
-    json_t *payload;       /* its payload: from an engine, or about one */
+    const struct folder_warning *warning;
+    const GError *error;
+    const struct copy_end *copy;
+    const void *owner; /* the client whose copy it is about, or NULL */
+
+    /* Of a relayed event: its type, "event.X", and its payload, of which these
+     * members are replaced unless they are NULL. */
+    const char *name;
+    struct json_t *payload; /* may be NULL */
+    const char *directory, *safeguard_id, *reason;
+};
+
+/* The answer to session_folder_status(). */
+struct folder_status {
+    struct json_t *relayed;   /* the engine's answer */
+    const char *directory;    /* the folder's label */
+    const char *safeguard_id; /* of its pending decision, or NULL */
+    GPtrArray *warnings;      /* of struct folder_warning; may be NULL */
 };
 
 struct session_callbacks {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/client/engine_request.h"
 #include "agent/client/report_json.h"
 #include "agent/client/step_merge.h"
 #include "agent/session/name_check.h"
@@ -34,29 +35,15 @@ gboolean session_find_folder(struct session *session,
 
 /* ---- status -------------------------------------------------------------- */
 
-static void send_warning(struct session *session, unsigned index,
-                         json_t *warning)
-{
-    session_keep_warning(session, index, warning);
-    session_send_event(session, "event.warning", json_incref(warning), false);
-}
-
 static void check_names(struct session *session, unsigned index,
                         const struct step_report *report)
 {
     const char *label = session->config->directories[index]->label;
-    json_t *found = name_check(session->folders[index].fd, report->changes,
-                               label);
-    json_t *warning;
-    size_t i;
+    g_autoptr(GPtrArray)
+        found = name_check(session->folders[index].fd, report, label);
 
-    json_array_foreach(found, i, warning)
-    {
-        json_object_set_new(warning, "directory", json_string(label));
-        json_object_set_new(warning, "step_id", json_integer(report->step_id));
-        send_warning(session, index, warning);
-    }
-    json_decref(found);
+    for (guint i = 0; i < found->len; i++)
+        session_warn(session, index, g_ptr_array_index(found, i));
 }
 
 void session_tell_step(struct session *session, struct step_report *report,
@@ -106,54 +93,23 @@ int session_folder_fd(struct session *session, struct folder_ref directory,
                : -1;
 }
 
-/* Rename a pending decision to the id that its event used. */
-static void rename_pending(const struct folder_request *request, json_t *answer)
-{
-    json_t *pending = json_object_get(answer, "pending_safeguard");
-    const char *id = json_string_value(
-        json_object_get(pending, "safeguard_id"));
-    g_autofree char *ours = NULL;
-    json_t *copy;
-
-    if (!id)
-        return;
-    ours = session_guard_make_id(request->session, request->index, id);
-    copy = json_copy(pending);
-    json_object_set_new(copy, "safeguard_id", json_string(ours));
-    json_object_set_new(answer, "pending_safeguard", copy);
-}
-
-/* Drop a path that is not UTF-8: such a path cannot name a folder of the
- * session. */
-static void drop_bytes(json_t *answer, const char *key)
-{
-    if (!json_is_string(json_object_get(answer, key)))
-        json_object_set_new(answer, key, json_null());
-}
-
 static void on_status(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
     struct folder_request *request = opaque;
     struct session *session = request->session;
-    struct answer answer = { .relayed = payload ? json_copy(payload) : NULL };
+    const char *id = engine_status_from_json(payload).safeguard_id;
+    g_autofree char *ours = id ? session_guard_make_id(session, request->index,
+                                                       id)
+                               : NULL;
+    struct folder_status status = { .relayed = payload, .safeguard_id = ours };
+    const struct answer answer = { .status = &status };
 
-    if (answer.relayed) {
-        json_t *warnings = session->folders[request->index].warnings;
-        const char *label = session->config->directories[request->index]->label;
-
-        rename_pending(request, answer.relayed);
-        json_object_del(answer.relayed, "share_dev");
-        json_object_del(answer.relayed, "share_ino");
-        json_object_del(answer.relayed, "mount_dev");
-        drop_bytes(answer.relayed, "share");
-        drop_bytes(answer.relayed, "undo_dir");
-        json_object_set_new(answer.relayed, "directory", json_string(label));
-        json_object_set_new(answer.relayed, "warnings",
-                            warnings ? json_copy(warnings) : json_array());
+    if (!error) {
+        status.directory = session->config->directories[request->index]->label;
+        status.warnings = session->folders[request->index].warnings;
     }
-    reply_send(&request->reply, &answer, error);
-    json_decref(answer.relayed);
+    reply_send(&request->reply, error ? NULL : &answer, error);
     g_free(request);
 }
 
@@ -236,10 +192,10 @@ void session_write_file(struct session *session, struct folder_ref directory,
     } else {
         session->writes++;
         session->counters.steps++;
-        control_link_request(session_folder_link(session, index), "write_file",
-                             write_to_json(write, ++session->last_step_id),
-                             on_written,
-                             request_new(session, index, done, opaque));
+        control_link_request(
+            session_folder_link(session, index), "write_file",
+            engine_request_write(write, ++session->last_step_id), on_written,
+            request_new(session, index, done, opaque));
     }
     file_write_free(write);
 }

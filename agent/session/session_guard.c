@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "agent/client/step_merge.h"
+#include "agent/client/engine_request.h"
 #include "agent/session/exec.h"
 #include "agent/session/session.h"
 #include "agent/session/session_core.h"
@@ -78,20 +78,19 @@ static void hold(struct session *session, bool hold)
 }
 
 static void on_triggered(struct session *session, unsigned index,
-                         const char *daemon_id, json_t *payload)
+                         const char *id,
+                         const struct safeguard_event *safeguard)
 {
     struct question *question = g_new0(struct question, 1);
 
-    question->id = session_guard_make_id(session, index, daemon_id);
-    question->daemon_id = g_strdup(daemon_id);
+    question->id = g_strdup(id);
+    question->daemon_id = g_strdup(safeguard->id);
     question->index = index;
-    question->step_id = json_integer_value(json_object_get(payload, "step_id"));
-    json_object_set_new(payload, "safeguard_id", json_string(question->id));
+    question->step_id = safeguard->step_id;
     g_ptr_array_add(session->questions, question);
     if (session->questions->len == 1)
         hold(session, true);
-    log_info(LOG_SAFEGUARD, "%s: the machine is paused until the decision",
-             question->id);
+    log_info(LOG_SAFEGUARD, "%s: the machine is paused until the decision", id);
     /* The command was cancelled in the meantime: the machine must not resume
      * for it. */
     if (is_of_command(session, question->step_id) &&
@@ -99,35 +98,29 @@ static void on_triggered(struct session *session, unsigned index,
         session_guard_deny_command(session);
 }
 
-/* Denying the step of a cancelled command looks like a user's answer to the
- * daemon; report it as the cancel. */
-static void correct_reason(const struct session *session, bool of_command,
-                           json_t *payload)
+/* Return whether a denial is a cancel. Denying the step of a cancelled command
+ * looks like a user's answer to the daemon. */
+static bool is_cancel(const struct session *session, bool of_command,
+                      const struct safeguard_event *safeguard)
 {
-    json_t *reason = json_object_get(payload, "reason");
     bool stopping = session->state == SESSION_STOPPING ||
                     (of_command && exec_is_stopping(session->exec));
 
-    if (stopping && g_strcmp0(json_string_value(reason), "confirmed") == 0)
-        json_object_set_new(payload, "reason", json_string("aborted"));
+    return stopping && safeguard->denied && safeguard->confirmed;
 }
 
-static void on_decided(struct session *session, unsigned index,
-                       const char *daemon_id, json_t *payload)
+static void on_decided(struct session *session, unsigned index, const char *id,
+                       const struct safeguard_event *safeguard,
+                       const char **ret_reason)
 {
-    g_autofree char *id = session_guard_make_id(session, index, daemon_id);
     struct question *question = find(session, id);
-    const char *action = json_string_value(json_object_get(payload, "action"));
-    bool denied = g_strcmp0(action, "deny") == 0;
-    bool of_command = is_of_command(
-        session, json_integer_value(json_object_get(payload, "step_id")));
+    bool of_command = is_of_command(session, safeguard->step_id);
 
-    json_object_set_new(payload, "safeguard_id", json_string(id));
     if (question)
         g_ptr_array_remove(session->questions, question);
-    if (denied)
-        correct_reason(session, of_command, payload);
-    if (denied && of_command) {
+    if (is_cancel(session, of_command, safeguard))
+        *ret_reason = "aborted";
+    if (safeguard->denied && of_command) {
         exec_deny(session->exec,
                   backends_link(machine_backends(session->machine), index));
         session_guard_deny_command(session);
@@ -136,18 +129,24 @@ static void on_decided(struct session *session, unsigned index,
         hold(session, false);
 }
 
-void session_guard_take_event(struct session *session, unsigned index,
-                              const char *type, json_t *payload)
+char *session_guard_take_event(struct session *session, unsigned index,
+                               struct session_event *event)
 {
-    const char *id = json_string_value(
-        json_object_get(payload, "safeguard_id"));
+    bool triggered = strcmp(event->name, "event.safeguard_triggered") == 0;
+    bool decided = strcmp(event->name, "event.safeguard_decided") == 0;
+    struct safeguard_event safeguard;
+    char *id;
 
-    if (!id || session->state == SESSION_STOPPED)
-        return;
-    if (strcmp(type, "event.safeguard_triggered") == 0)
-        on_triggered(session, index, id, payload);
-    else if (strcmp(type, "event.safeguard_decided") == 0)
-        on_decided(session, index, id, payload);
+    if ((!triggered && !decided) || session->state == SESSION_STOPPED ||
+        !safeguard_from_json(event->payload, &safeguard))
+        return NULL;
+    id = session_guard_make_id(session, index, safeguard.id);
+    event->safeguard_id = id;
+    if (triggered)
+        on_triggered(session, index, id, &safeguard);
+    else
+        on_decided(session, index, id, &safeguard, &event->reason);
+    return id;
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -158,9 +157,7 @@ static void send_answer(struct session *session,
 {
     control_link_request(
         backends_link(machine_backends(session->machine), question->index),
-        "safeguard.confirm",
-        json_pack("{s:s, s:s}", "safeguard_id", question->daemon_id, "action",
-                  allow ? "allow" : "deny"),
+        "safeguard.confirm", engine_request_confirm(question->daemon_id, allow),
         done, opaque);
 }
 

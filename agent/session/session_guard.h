@@ -14,10 +14,11 @@ GPtrArray *session_guard_new_list(void);
 char *session_guard_make_id(const struct session *session, unsigned index,
                             const char *daemon_id);
 
-/* Handle an event of a folder's daemon; the payload is rewritten for the
- * frontend. */
-void session_guard_take_event(struct session *session, unsigned index,
-                              const char *type, json_t *payload);
+/* Handle a daemon's event that is to be relayed. If it is about a decision,
+ * return the frontend's id of the decision, a new string, to which the event
+ * then points; otherwise NULL. */
+char *session_guard_take_event(struct session *session, unsigned index,
+                               struct session_event *event);
 
 /* Deny the pending decisions: all, or those of the running command. */
 void session_guard_deny_all(struct session *session);

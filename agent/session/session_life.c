@@ -35,10 +35,21 @@ enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000, STOP_STEP_MS = 5000 };
 
 static void on_machine_event(const char *type, json_t *payload, void *opaque)
 {
-    /* The guest can cause any number of these. */
-    bool droppable = g_str_has_prefix(type, "event.port_");
+    struct folder_warning *warning = strcmp(type, "event.warning") == 0
+                                         ? warning_from_json(payload, NULL)
+                                         : NULL;
+    const struct session_event event = {
+        .type = warning ? SESSION_EVENT_WARNING : SESSION_EVENT_RELAYED,
+        /* The guest can cause any number of these. */
+        .droppable = g_str_has_prefix(type, "event.port_"),
+        .warning = warning,
+        .name = type,
+        .payload = payload,
+    };
 
-    session_send_event(opaque, type, payload, droppable);
+    session_send(opaque, &event);
+    folder_warning_free(warning);
+    relayed_unref(payload);
 }
 
 /* ---- the machine --------------------------------------------------------- */
@@ -72,7 +83,7 @@ static void forget_machine(struct session *session)
     g_clear_pointer(&session->config, session_config_free);
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
         fd_close(&session->folders[i].fd);
-        g_clear_pointer(&session->folders[i].warnings, json_decref);
+        g_clear_pointer(&session->folders[i].warnings, g_ptr_array_unref);
     }
 }
 

@@ -11,9 +11,7 @@
  */
 #include "agent/session/session_patch.h"
 
-#include "agent/base/patch.h"
 #include "agent/session/session.h"
-#include "common/json_bytes.h"
 
 struct patch_job {
     struct session *session; /* NULL: abandoned; no caller waits */
@@ -26,9 +24,9 @@ struct patch_job {
     char **paths;
 
     GThread *thread;
-    json_t *diff;   /* the engine's answer; never changed, because other
-                       references exist */
-    json_t *answer; /* new */
+    struct json_t *diff; /* the engine's answer; never changed, because other
+                            references exist */
+    struct step_patch *patch;
     GError *error;
 };
 
@@ -36,8 +34,8 @@ static void job_free(struct patch_job *job)
 {
     g_free(job->folder);
     g_strfreev(job->paths);
-    json_decref(job->diff);
-    json_decref(job->answer);
+    relayed_unref(job->diff);
+    step_patch_free(job->patch);
     g_clear_error(&job->error);
     g_free(job);
 }
@@ -60,7 +58,7 @@ static void start_next(struct session *session)
 
 static void finish(struct patch_job *job, const GError *error)
 {
-    const struct answer answer = { .relayed = job->answer };
+    const struct answer answer = { .patch = job->patch };
     struct session *session = job->session;
 
     if (session) {
@@ -101,53 +99,6 @@ void session_patch_abandon(struct session *session, const GError *error)
 
 /* ---- the patch ----------------------------------------------------------- */
 
-/* Append the wanted files. *ret_left: how many files do not fit. */
-static gboolean append_files(const struct patch_job *job, GString *text,
-                             size_t *ret_left, GError **error)
-{
-    json_t *files = json_object_get(job->diff, "files"), *file;
-    size_t i;
-
-    *ret_left = 0;
-    json_array_foreach(files, i, file)
-    {
-        gsize before = text->len;
-
-        if (!patch_is_wanted(file, job->request.paths))
-            continue;
-        if (!patch_append(text, file, error))
-            return FALSE;
-        if (before > 0 && text->len > job->request.max) {
-            g_string_truncate(text, before);
-            *ret_left = json_array_size(files) - i;
-            break;
-        }
-    }
-    return TRUE;
-}
-
-static json_t *describe(const struct patch_job *job, const GString *text,
-                        size_t left)
-{
-    size_t n = json_array_size(json_object_get(job->diff, "files")) - left;
-    json_t *next = json_object_get(job->diff, "next");
-    json_t *answer = json_pack(
-        "{s:I, s:I}", "step_id", (json_int_t)job->request.step, "cut",
-        json_integer_value(json_object_get(job->diff, "cut")));
-
-    if (json_bytes_has_many_escapes(text->str, text->len))
-        json_bytes_force_base64(answer);
-    json_bytes_set(answer, "patch", text->str, text->len);
-    json_object_set_new(
-        answer, "next",
-        left > 0 ? json_integer((json_int_t)(job->request.first + n))
-        : json_is_integer(next) ? json_integer(json_integer_value(next))
-                                : json_null());
-    if (json_is_true(json_object_get(job->diff, "unprotected")))
-        json_object_set_new(answer, "unprotected", json_true());
-    return answer;
-}
-
 static gboolean on_made(gpointer data)
 {
     struct patch_job *job = data;
@@ -160,11 +111,8 @@ static gboolean on_made(gpointer data)
 static gpointer make_patch(gpointer data)
 {
     struct patch_job *job = data;
-    g_autoptr(GString) text = g_string_new(NULL);
-    size_t left;
 
-    if (append_files(job, text, &left, &job->error))
-        job->answer = describe(job, text, left);
+    job->patch = step_patch_make(job->diff, &job->request, &job->error);
     g_idle_add_full(G_PRIORITY_DEFAULT, on_made, job, NULL);
     return NULL;
 }
@@ -178,6 +126,6 @@ static void on_diff(const struct answer *answer, const GError *error,
         finish(job, error);
         return;
     }
-    job->diff = json_incref(answer->relayed);
+    job->diff = relayed_ref(answer->relayed);
     job->thread = g_thread_new("patch", make_patch, job);
 }

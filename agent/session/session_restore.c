@@ -2,6 +2,7 @@
  *
  * session_restore - see session.h: undo by path, in one folder.
  */
+#include "agent/client/engine_request.h"
 #include "agent/client/report_json.h"
 #include "agent/client/step_merge.h"
 #include "agent/session/session.h"
@@ -64,24 +65,6 @@ static void on_restored(json_t *payload, const GError *error, json_t *data,
     session_command_over(session);
 }
 
-static json_t *make_request(struct session *session,
-                            const struct undo_extent *extent,
-                            const GPtrArray *paths, bool dry)
-{
-    json_t *request = json_pack("{s:o, s:b, s:b}", "paths",
-                                paths_to_json(paths), "force", extent->force,
-                                "dry_run", dry);
-
-    if (extent->step_id)
-        json_object_set_new(request, "down_to", json_integer(extent->step_id));
-    else
-        json_object_set_new(request, "steps", json_integer(extent->steps));
-    if (!dry)
-        json_object_set_new(request, "step_id",
-                            json_integer(++session->last_step_id));
-    return request;
-}
-
 static gboolean check_folder(struct session *session, unsigned index, bool dry,
                              GError **error)
 {
@@ -97,6 +80,7 @@ void session_restore(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, const GPtrArray *paths,
                      bool dry, reply_done done, void *opaque)
 {
+    struct engine_restore request;
     struct restoring *r;
     GError *error = NULL;
     unsigned index;
@@ -107,10 +91,16 @@ void session_restore(struct session *session, struct folder_ref directory,
         reply_post_error(done, opaque, error);
         return;
     }
+    request = (struct engine_restore){
+        .paths = paths,
+        .down_to = extent->step_id,
+        .steps = extent->steps,
+        .force = extent->force,
+        .step_id = dry ? 0 : ++session->last_step_id,
+    };
     r = g_new0(struct restoring, 1);
     *r = (struct restoring){ session, index, dry, { done, opaque } };
     session->writes++;
     control_link_request(session_folder_link(session, index), "restore",
-                         make_request(session, extent, paths, dry), on_restored,
-                         r);
+                         engine_request_restore(&request), on_restored, r);
 }

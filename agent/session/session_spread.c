@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/client/engine_request.h"
 #include "agent/client/report_json.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_folder.h"
@@ -31,8 +32,8 @@ static void spread_free(struct session_spread *spread)
         g_clear_pointer(&spread->planned[i], g_array_unref);
     }
     undo_result_free(spread->result);
-    json_decref(spread->payload);
-    json_decref(spread->last);
+    relayed_unref(spread->payload);
+    relayed_unref(spread->last);
     g_free(spread);
 }
 
@@ -126,8 +127,8 @@ static void take_answer(struct session_spread *spread, json_t *payload)
         payload, session_spread_label(spread, spread->next));
     unsigned i = spread->next;
 
-    json_decref(spread->last);
-    spread->last = json_incref(payload);
+    relayed_unref(spread->last);
+    spread->last = relayed_ref(payload);
     spread->lists[i] = g_steal_pointer(&answer->steps);
     /* Only a history answer has them; later phases still need them. */
     if (answer->redo_steps) {
@@ -166,25 +167,21 @@ static json_t *planned_payload(const struct session_spread *spread)
     const GArray *ids = spread->planned[spread->next];
     gint64 oldest = g_array_index(ids, gint64, ids->len - 1);
 
-    return json_pack("{s:I, s:b}", "down_to", (json_int_t)oldest, "force",
-                     spread->force);
+    return engine_request_undo_down_to(oldest, spread->force);
 }
 
 static json_t *next_payload(const struct session_spread *spread)
 {
     if (spread->payload)
-        return json_incref(spread->payload);
+        return relayed_ref(spread->payload);
     if (strcmp(spread->phase, "history") == 0)
-        return json_pack("{s:I}", "limit",
-                         (json_int_t)(strcmp(spread->type, "history") == 0
-                                          ? spread->steps
-                                          : HISTORY_ALL));
+        return engine_request_history(
+            strcmp(spread->type, "history") == 0 ? spread->steps : HISTORY_ALL);
     if (spread->planned[spread->next])
         return planned_payload(spread);
     /* With several folders, unchanged steps are already counted. */
-    return json_pack(
-        "{s:I, s:s, s:b}", "steps", (json_int_t)spread->counts[spread->next],
-        "counts", spread->n == 1 ? "changes" : "all", "force", spread->force);
+    return engine_request_undo(spread->counts[spread->next], spread->n == 1,
+                               spread->force);
 }
 
 static void ask_next(struct session_spread *spread)

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "agent/client/engine_request.h"
 #include "agent/client/report_json.h"
 #include "agent/client/settings_json.h"
 #include "agent/client/step_merge.h"
@@ -395,17 +396,16 @@ static void ask_one(struct session_spread *spread, bool named, const char *why)
 void session_discard(struct session *session, struct folder_ref directory,
                      reply_done done, void *opaque)
 {
-    ask_one(ask(session, "discard", directory, json_object(), done, opaque),
+    ask_one(ask(session, "discard", directory, engine_request_discard(), done,
+                opaque),
             directory.given, "whose history to discard");
 }
 
 void session_diff(struct session *session, struct folder_ref directory,
                   gint64 step, unsigned first, reply_done done, void *opaque)
 {
-    json_t *payload = json_pack("{s:I, s:I}", "step_id", (json_int_t)step,
-                                "first", (json_int_t)first);
-
-    ask_one(ask(session, "diff", directory, payload, done, opaque),
+    ask_one(ask(session, "diff", directory, engine_request_diff(step, first),
+                done, opaque),
             directory.given, "whose files to compare");
 }
 

@@ -4,6 +4,7 @@
  */
 #include "agent/session/session_writers.h"
 
+#include "agent/client/engine_request.h"
 #include "shim/wire.h"
 
 /* The engine gives a question up after a while and asks the next one: only its
@@ -12,23 +13,17 @@ static void answer(struct session *session, unsigned index,
                    const gint64 *executions, size_t n)
 {
     struct session_question *question = &session->folders[index].question;
-    json_t *writers = json_array();
+    gint64 known[WIRE_FIND_MAX] = { 0 };
 
-    for (guint i = 0; i < question->pids->len; i++) {
-        gint64 execution = i < n ? executions[i] : 0;
-
-        if (execution < 0 || execution > session->last_exec_id)
-            execution = 0;
-        json_array_append_new(
-            writers,
-            json_pack("[I, I]",
-                      (json_int_t)g_array_index(question->pids, guint32, i),
-                      (json_int_t)execution));
+    for (guint i = 0; i < MIN(question->pids->len, n); i++) {
+        if (executions[i] > 0 && executions[i] <= session->last_exec_id)
+            known[i] = executions[i];
     }
-    g_clear_pointer(&question->pids, g_array_unref);
     control_link_request(
         backends_link(machine_backends(session->machine), index),
-        "writers.name", json_pack("{s:o}", "writers", writers), NULL, NULL);
+        "writers.name", engine_request_writers(question->pids, known), NULL,
+        NULL);
+    g_clear_pointer(&question->pids, g_array_unref);
 }
 
 void session_writers_follow(struct session *session, unsigned index)
@@ -42,18 +37,9 @@ void session_writers_ask(struct session *session, unsigned index,
                          json_t *payload)
 {
     struct session_question *question = &session->folders[index].question;
-    json_t *pid;
-    size_t i;
 
     g_clear_pointer(&question->pids, g_array_unref);
-    question->pids = g_array_new(FALSE, FALSE, sizeof(guint32));
-    json_array_foreach(json_object_get(payload, "pids"), i, pid)
-    {
-        const guint32 number = (guint32)json_integer_value(pid);
-
-        if (question->pids->len < WIRE_FIND_MAX)
-            g_array_append_val(question->pids, number);
-    }
+    question->pids = writers_from_json(payload, WIRE_FIND_MAX);
     question->request = ++session->last_question;
     if (!guest_channel_find_processes(machine_guest(session->machine),
                                       question->request, question->pids))

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/client/engine_request.h"
 #include "agent/client/report_json.h"
 #include "agent/client/step_merge.h"
 #include "common/errors.h"
-#include "common/json_bytes.h"
 #include "common/log.h"
 
 enum {
@@ -160,8 +160,7 @@ static void close_again(struct step_span *span)
     for (unsigned i = 0; i < span->logs.count; i++) {
         if (span->open[i])
             ask(span, i, "step.close",
-                json_pack("{s:I, s:i}", "step_id", (json_int_t)span->step_id,
-                          "quiet_ms", 0),
+                engine_request_step_close_unused(span->step_id),
                 on_closed_again);
     }
     if (span->waiting == 0)
@@ -191,14 +190,9 @@ void step_span_open(struct step_span *span, const char *command,
                     step_span_done done, void *opaque)
 {
     expect(span, done, opaque);
-    for (unsigned i = 0; i < span->logs.count; i++) {
-        json_t *payload = json_pack("{s:I, s:s}", "step_id",
-                                    (json_int_t)span->step_id, "type",
-                                    "command");
-
-        json_bytes_set(payload, "command", command, strlen(command));
-        ask(span, i, "step.open", payload, on_opened);
-    }
+    for (unsigned i = 0; i < span->logs.count; i++)
+        ask(span, i, "step.open",
+            engine_request_step_open(span->step_id, command), on_opened);
 }
 
 /* ---- close --------------------------------------------------------------- */
@@ -218,6 +212,18 @@ static gboolean close_later(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* A log that the step has not changed answers without a report. */
+static void keep_report(struct step_span *span, unsigned index, json_t *payload)
+{
+    struct step_report *report = report_from_json(payload,
+                                                  span->logs.labels[index]);
+
+    if (report->step_id)
+        span->reports[index] = report;
+    else
+        step_report_unref(report);
+}
+
 static void on_closed(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
@@ -230,12 +236,10 @@ static void on_closed(json_t *payload, const GError *error, json_t *data,
         g_timeout_add(RETRY_MS, close_later, part);
         return;
     }
-    if (error) {
+    if (error)
         keep_error(span, error);
-    } else if (json_object_get(payload, "step_id")) {
-        span->reports[part->index] = report_from_json(
-            payload, span->logs.labels[part->index]);
-    }
+    else
+        keep_report(span, part->index, payload);
     if (--span->waiting == 0)
         finish(span);
     span_unref(span);
@@ -245,16 +249,14 @@ static void on_closed(json_t *payload, const GError *error, json_t *data,
 static void close_one(struct step_span *span, unsigned index)
 {
     if (span->any_denied && !span->denied[index])
-        ask(span, index, "step.abort",
-            json_pack("{s:I}", "step_id", (json_int_t)span->step_id),
+        ask(span, index, "step.abort", engine_request_step_abort(span->step_id),
             on_closed);
     else
         ask(span, index, "step.close",
-            json_pack("{s:I, s:i, s:i, s:b}", "step_id",
-                      (json_int_t)span->step_id, "exit_code", span->exit_code,
-                      "max_ms",
-                      span->rest == STEP_BACKGROUND ? LATE_PROMPT_MS : LATE_MS,
-                      "settle", span->rest == STEP_ALONE),
+            engine_request_step_close(
+                span->step_id, span->exit_code,
+                span->rest == STEP_BACKGROUND ? LATE_PROMPT_MS : LATE_MS,
+                span->rest == STEP_ALONE),
             on_closed);
 }
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "agent/client/settings_json.h"
-#include "agent/session/fs_view.h"
 #include "agent/stdio/stdio_call.h"
 #include "agent/wire/command_json.h"
 #include "agent/wire/config_json.h"
+#include "agent/wire/fs_json.h"
 #include "agent/wire/payload.h"
 #include "agent/wire/status_json.h"
 #include "common/errors.h"
@@ -320,25 +320,27 @@ static gboolean list(const struct stdio_call *call, json_t *payload,
 {
     gint64 limit = LIST_DEFAULT;
     const char *path = "";
-    json_t *result;
+    struct fs_listing *listing;
     int fd;
 
     if (!message_get_optional_string(payload, "path", &path, error) ||
         !message_get_optional_int(payload, "limit", 1, LIST_MAX, &limit, error))
         return FALSE;
     fd = session_folder_fd(call->session, folder_from_json(payload), error);
-    result = fd < 0 ? NULL : fs_view_list(fd, path, (unsigned)limit, error);
-    if (result)
-        stdio_call_answer(call, result);
-    return result != NULL;
+    listing = fd < 0 ? NULL : fs_view_list(fd, path, (unsigned)limit, error);
+    if (!listing)
+        return FALSE;
+    stdio_call_answer(call, fs_listing_to_json(listing, path));
+    fs_listing_free(listing);
+    return TRUE;
 }
 
 static gboolean read_file(const struct stdio_call *call, json_t *payload,
                           GError **error)
 {
     gint64 offset = 0, length = -1;
+    struct fs_content *content;
     const char *path;
-    json_t *result;
     int fd;
 
     if (!message_get_string(payload, "path", &path, error) ||
@@ -348,10 +350,12 @@ static gboolean read_file(const struct stdio_call *call, json_t *payload,
                                   error))
         return FALSE;
     fd = session_folder_fd(call->session, folder_from_json(payload), error);
-    result = fd < 0 ? NULL : fs_view_read(fd, path, offset, length, error);
-    if (result)
-        stdio_call_answer(call, result);
-    return result != NULL;
+    content = fd < 0 ? NULL : fs_view_read(fd, path, offset, length, error);
+    if (!content)
+        return FALSE;
+    stdio_call_answer(call, fs_content_to_json(content, path));
+    fs_content_free(content);
+    return TRUE;
 }
 
 static gboolean send_folder_status(const struct stdio_call *call,

@@ -15,6 +15,7 @@
 #include "agent/base/child.h"
 #include "agent/base/child_log.h"
 #include "agent/base/install_paths.h"
+#include "agent/client/engine_event.h"
 #include "common/errors.h"
 #include "common/log.h"
 
@@ -115,14 +116,15 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
     struct backend *backend = opaque;
+    struct engine_status status;
 
     if (error) {
         log_warn(LOG_CONTROL, "%s", error->message);
         return; /* on_closed() or on_exited() follows */
     }
-    backend->last_step_id = json_integer_value(
-        json_object_get(payload, "last_step_id"));
-    backend->has_undo = json_is_true(json_object_get(payload, "undo"));
+    status = engine_status_from_json(payload);
+    backend->last_step_id = status.last_step_id;
+    backend->has_undo = status.has_undo;
     backend->ready = true;
     g_clear_handle_id(&backend->poll_timer, g_source_remove);
     backend->callbacks->ready(backend, backend->opaque);

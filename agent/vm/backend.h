@@ -8,7 +8,6 @@
 #define AGENT_VM_BACKEND_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "agent/client/control_link.h"

@@ -10,7 +10,6 @@
 #define AGENT_VM_BACKENDS_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "agent/client/control_link.h"

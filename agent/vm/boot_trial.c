@@ -40,7 +40,7 @@ static void on_stopped(void *opaque)
 
 static void on_event(const char *type, json_t *payload, void *opaque)
 {
-    json_decref(payload);
+    relayed_unref(payload);
 }
 
 static void on_folder_event(unsigned index, const char *type, json_t *payload,

@@ -120,7 +120,7 @@ static void on_network_warning(json_t *payload, void *opaque)
     struct machine *machine = opaque;
 
     if (machine->stage == STOPPING || machine->stage == FAILED)
-        json_decref(payload);
+        relayed_unref(payload);
     else
         machine->callbacks->event("event.warning", payload, machine->opaque);
 }

@@ -11,7 +11,6 @@
 #define AGENT_VM_MACHINE_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "agent/vm/backends.h"

@@ -6,8 +6,8 @@
 #define AGENT_VM_MACHINE_EVENTS_H
 
 #include <glib.h>
-#include <jansson.h>
 
+#include "agent/base/relayed.h"
 #include "agent/vm/guest_channel.h"
 
 /* The event.warning code for an emulated guest. */
@@ -26,10 +26,10 @@ struct machine_callbacks {
      * callback may free the machine. */
     void (*stopped)(void *opaque);
     /* An event for the frontend; payload is taken. */
-    void (*event)(const char *type, json_t *payload, void *opaque);
+    void (*event)(const char *type, struct json_t *payload, void *opaque);
     /* An event of a folder's undo engine; payload (borrowed) is an object. */
-    void (*folder_event)(unsigned index, const char *type, json_t *payload,
-                         void *opaque);
+    void (*folder_event)(unsigned index, const char *type,
+                         struct json_t *payload, void *opaque);
     /* The guest's messages about commands, as in guest_channel.h. */
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);

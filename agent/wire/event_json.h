@@ -9,7 +9,11 @@
 
 #include "agent/session/session_events.h"
 
-/* Returns a new object. */
+/* Return the message, or its payload alone: a new object. */
 json_t *event_to_json(const struct session_event *event);
+json_t *event_payload_to_json(const struct session_event *event);
+
+/* Return the payload of event.warning: a new object. */
+json_t *warning_to_json(const struct folder_warning *warning);
 
 #endif

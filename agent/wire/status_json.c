@@ -4,6 +4,7 @@
  */
 #include "agent/wire/status_json.h"
 
+#include "agent/wire/event_json.h"
 #include "agent/wire/port_json.h"
 #include "common/json_bytes.h"
 
@@ -83,5 +84,51 @@ json_t *status_to_json(const struct session_status *status)
                         status->running_step
                             ? json_integer(status->running_step)
                             : json_null());
+    return object;
+}
+
+/* ---- one folder ---------------------------------------------------------- */
+
+/* Drop a path that is not UTF-8: such a path cannot name a folder of the
+ * session. */
+static void drop_bytes(json_t *object, const char *key)
+{
+    if (!json_is_string(json_object_get(object, key)))
+        json_object_set_new(object, key, json_null());
+}
+
+/* Rename a pending decision to the id that its event used. */
+static void rename_pending(json_t *object, const char *id)
+{
+    json_t *pending = json_copy(json_object_get(object, "pending_safeguard"));
+
+    json_object_set_new(pending, "safeguard_id", json_string(id));
+    json_object_set_new(object, "pending_safeguard", pending);
+}
+
+static json_t *warnings_to_json(const GPtrArray *warnings)
+{
+    json_t *list = json_array();
+
+    for (guint i = 0; warnings && i < warnings->len; i++)
+        json_array_append_new(list,
+                              warning_to_json(g_ptr_array_index(warnings, i)));
+    return list;
+}
+
+json_t *folder_status_to_json(const struct folder_status *status)
+{
+    json_t *object = status->relayed ? json_copy(status->relayed)
+                                     : json_object();
+
+    if (status->safeguard_id)
+        rename_pending(object, status->safeguard_id);
+    json_object_del(object, "share_dev");
+    json_object_del(object, "share_ino");
+    json_object_del(object, "mount_dev");
+    drop_bytes(object, "share");
+    drop_bytes(object, "undo_dir");
+    json_object_set_new(object, "directory", json_string(status->directory));
+    json_object_set_new(object, "warnings", warnings_to_json(status->warnings));
     return object;
 }

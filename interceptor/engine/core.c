@@ -15,7 +15,7 @@ char *core_describe_version(struct ic *ic)
                            UNDO_LOG_FORMAT);
 }
 
-void core_set_version_error(struct ic *ic, GError **error)
+static void set_version_error(struct ic *ic, GError **error)
 {
     g_autofree char *text = core_describe_version(ic);
 
@@ -28,7 +28,7 @@ gboolean core_check_log(struct ic *ic, GError **error)
     if (ic->log)
         return TRUE;
     if (ic->closed_log) {
-        core_set_version_error(ic, error);
+        set_version_error(ic, error);
         return FALSE;
     }
     g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,

@@ -199,10 +199,7 @@ struct ic {
     bool timer_stop;
 };
 
-/* Set the error to the version of a log that cannot be used. */
-void core_set_version_error(struct ic *ic, GError **error);
-
-/* Return the same as a text: a new string. */
+/* Return the version of a log that cannot be used, as a text: a new string. */
 char *core_describe_version(struct ic *ic);
 
 /* Check that there is a log; else ERROR_NOTHING_TO_UNDO or

@@ -247,7 +247,9 @@ void limits_apply_locked(struct ic *ic)
         undo_log_maybe_compact(ic->log);
 }
 
-bool limits_drop_kept_locked(struct ic *ic)
+/* With the gate write-locked: if the open step is unprotected, drop what it
+ * saved so far. True if there was something. */
+static bool drop_kept_locked(struct ic *ic)
 {
     struct wal *wal = &ic->wal;
     int rc;
@@ -306,7 +308,7 @@ bool limits_make_room_locked(struct ic *ic, ssize_t rc)
 
     if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !limits_is_full(ic, rc))
         return false;
-    if (limits_drop_kept_locked(ic))
+    if (drop_kept_locked(ic))
         freed = ROOM_BYTES;
     sum(ic, &held);
     while (held >= ROOM_BYTES && freed + eviction.bytes < ROOM_BYTES &&

@@ -57,8 +57,4 @@ bool limits_is_nearly_full(struct ic *ic);
 /* As limits_make_room(), with the gate write-locked. */
 bool limits_make_room_locked(struct ic *ic, ssize_t rc);
 
-/* With the gate write-locked: if the open step is unprotected, drop what it
- * saved so far. True if there was something. */
-bool limits_drop_kept_locked(struct ic *ic);
-
 #endif

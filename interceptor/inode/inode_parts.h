@@ -51,6 +51,7 @@ struct ic_inode *inode_find_locked(struct inode_shard *shard, dev_t dev,
                                    ino_t ino, bool other_mount);
 void inode_add_locked(struct inode_table *table, struct inode_shard *shard,
                       struct ic_inode *inode);
+void inode_forget_locked(struct inode_shard *shard, struct ic_inode *inode);
 
 /* These two with the shard's lock held. */
 void inode_ring_remove(struct inode_shard *shard, struct ic_inode *inode);

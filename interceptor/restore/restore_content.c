@@ -33,7 +33,8 @@ struct file {
     bool started;   /* its size is set */
 };
 
-struct step_name restore_orphan_name(int64_t number)
+/* Return "o<number>". */
+static struct step_name orphan_name(int64_t number)
 {
     struct step_name name;
 
@@ -103,7 +104,7 @@ static int check_file(int fd)
 static int open_orphan(struct contents *c, struct file *file)
 {
     file->fd = sys_openat(c->r->blobs,
-                          restore_orphan_name(file->inode->data_number).text,
+                          orphan_name(file->inode->data_number).text,
                           O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
     return MIN(file->fd, 0);
 }
@@ -339,10 +340,9 @@ static void note_orphans(struct contents *c)
         if (!(inode->flags & STEP_LOST) || !file->started)
             continue;
         path = step_path_before(c->r->step, inode, NULL);
-        g_ptr_array_add(
-            c->r->orphans,
-            g_strdup_printf("%s (blobs/%s)", path ? path : "?",
-                            restore_orphan_name(inode->data_number).text));
+        g_ptr_array_add(c->r->orphans,
+                        g_strdup_printf("%s (blobs/%s)", path ? path : "?",
+                                        orphan_name(inode->data_number).text));
     }
 }
 

@@ -18,8 +18,7 @@
 /* 0 or -errno; after an error r->trouble names the file. */
 int restore_content(struct restore *r);
 
-/* Return "o<number>"; return whether a name below blobs/ has that form. */
-struct step_name restore_orphan_name(int64_t number);
+/* Return whether a name below blobs/ has the form "o<number>". */
 bool restore_is_orphan(const char *name);
 
 #endif

@@ -109,7 +109,8 @@ static int copy_content(int fd, off_t size, int to)
     return rc < 0 ? rc : sys_fsync(created); /* the only copy */
 }
 
-int restore_save_copy(struct restore *r, uint64_t ino, int fd, off_t size)
+/* Copy the file's content to blobs/. fd: O_PATH. 0 or -errno. */
+static int save_copy(struct restore *r, uint64_t ino, int fd, off_t size)
 {
     return copy_content(fd, size, create_copy(r->blobs, ino));
 }
@@ -153,5 +154,5 @@ int restore_save_edited(struct restore *r, uint64_t ino, int fd)
 
     return rc < 0 || !is_edited(r, ino, &st)
                ? rc
-               : restore_save_copy(r, ino, fd, st.st_size);
+               : save_copy(r, ino, fd, st.st_size);
 }

@@ -30,10 +30,6 @@ int restore_set_edited(struct restore *restore, int64_t since_us,
  * O_PATH. 0 or -errno. */
 int restore_save_edited(struct restore *restore, uint64_t ino, int fd);
 
-/* Copy the file's content to blobs/. fd: O_PATH. 0 or -errno. */
-int restore_save_copy(struct restore *restore, uint64_t ino, int fd,
-                      off_t size);
-
 /* Copy the content of the file at the name, or the target of the symlink; other
  * types have no content. 0 or -errno. */
 int restore_save_name(struct restore *restore, int dirfd, const char *name,

@@ -63,10 +63,6 @@ struct watch {
 struct watch *watch_new_from(const struct watch_host *host,
                              const struct watch_source *source);
 
-/* dirfd is a directory of the share: watch it, and read it later. */
-void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
-                   const char *name);
-
 /* A directory has appeared at parent/name. */
 void watch_appeared(struct watch *watch, struct watch_dir *parent,
                     const char *name);

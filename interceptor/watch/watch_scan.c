@@ -107,8 +107,9 @@ static void warn_full(struct watch *watch, int rc)
                 watch->host.share, watch->source->name, g_strerror(-rc));
 }
 
-void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
-                   const char *name)
+/* dirfd is a directory of the share: watch it, and read it later. */
+static void add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
+                    const char *name)
 {
     g_autoptr(GBytes) key = NULL;
     struct watch_dir *dir;
@@ -150,7 +151,7 @@ void watch_appeared(struct watch *watch, struct watch_dir *parent,
     }
     fd = openat(dir, name, BELOW_FLAGS);
     if (fd >= 0)
-        watch_add_dir(watch, fd, parent, name);
+        add_dir(watch, fd, parent, name);
 }
 
 int watch_stat(struct watch *watch, const struct watch_dir *dir,
@@ -186,7 +187,7 @@ static int add_below(int fd, const struct dirent *entry, void *opaque)
                             : -1;
 
     if (below >= 0)
-        watch_add_dir(reading->watch, below, reading->dir, entry->d_name);
+        add_dir(reading->watch, below, reading->dir, entry->d_name);
     return 0;
 }
 
@@ -221,6 +222,6 @@ bool watch_scan_root(struct watch *watch)
 
     watch->generation++;
     if (fd >= 0)
-        watch_add_dir(watch, fd, NULL, "");
+        add_dir(watch, fd, NULL, "");
     return watch->unread->len > 0;
 }

@@ -152,7 +152,8 @@ unsigned char win_entry_type(void *state, int dirfd,
 
 /* ---- changing ------------------------------------------------------------ */
 
-mode_t win_drop_set_ids(mode_t mode)
+/* Clear the set-id bits, as when an unprivileged user changes a file. */
+static mode_t drop_set_ids(mode_t mode)
 {
     return mode & (mode_t) ~(S_ISUID | (mode & S_IXGRP ? S_ISGID : 0));
 }
@@ -172,7 +173,7 @@ static void change_row(mode_t type, const struct ic_setattr *attr,
     if (attr->valid & IC_SET_MODE)
         row->mode = attr->mode & 07777;
     else if (kill && S_ISREG(type))
-        row->mode = win_drop_set_ids(row->mode);
+        row->mode = drop_set_ids(row->mode);
 }
 
 /* Set the row first: it can be set again if the rest is parked. */
@@ -213,7 +214,7 @@ int win_before_write(void *state, struct ic_inode *inode)
     if (!overlay_has_set_ids(share->overlay) ||
         !win_find_row(share, inode, &row))
         return 0;
-    mode = win_drop_set_ids(row.mode);
+    mode = drop_set_ids(row.mode);
     if (mode == row.mode)
         return 0;
     row.mode = mode;

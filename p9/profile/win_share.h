@@ -47,9 +47,6 @@ int win_set_row(struct win_share *share, struct ic_inode *inode,
 void win_show(struct win_share *share, struct ic_inode *inode, const char *name,
               struct stat *st);
 
-/* Clear the set-id bits, as when an unprivileged user changes a file. */
-mode_t win_drop_set_ids(mode_t mode);
-
 /* Members of the profile's table of functions. */
 int win_get(void *state, struct ic_inode *inode, const char *name,
             struct stat *ret_stat);

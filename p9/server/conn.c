@@ -20,165 +20,15 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "p9/server/conn.h"
+#include "p9/server/conn_message.h"
 #include "p9/server/conn_parts.h"
 #include "p9/server/conn_table.h"
 #include "p9/server/dispatch.h"
 
 enum {
-    TEXT_MAX = 8192,  /* of messages before there is a session */
-    BIG_DATA = 32768, /* bytes that justify another thread */
+    TEXT_MAX = 8192, /* of messages before there is a session */
     SOCKET_BUFFER = 1 << 20,
 };
-
-/* ---- a session ----------------------------------------------------------- */
-
-static bool is_our_version(const struct p9_string *version)
-{
-    return version->len == strlen(P9_VERSION) &&
-           memcmp(version->at, P9_VERSION, version->len) == 0;
-}
-
-/* The kernel limits the size to the host's maximum. */
-static void enlarge_socket_buffer(const struct p9_conn *conn)
-{
-    int size = SOCKET_BUFFER;
-
-    setsockopt(conn->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-}
-
-static void begin_session(struct p9_conn *conn, const struct p9_message *m)
-{
-    struct p9_message reply = { .type = P9_RVERSION, .tag = m->tag };
-
-    p9_conn_abort_all(conn);
-    p9_fids_clear(conn->fids);
-    p9_lock_owners_forget(&conn->owners);
-    conn->msize = 0;
-    if (m->version.msize < P9_MIN_MSIZE) {
-        p9_conn_refuse(conn, m->tag, -EINVAL);
-        return;
-    }
-    reply.version.msize = MIN(m->version.msize, conn->server->config.msize_max);
-    reply.version.version = p9_string("unknown");
-    if (is_our_version(&m->version.version)) {
-        conn->msize = reply.version.msize;
-        reply.version.version = p9_string(P9_VERSION);
-    }
-    p9_conn_reply(conn, &reply);
-}
-
-/* ---- one message --------------------------------------------------------- */
-
-static bool has_more_input(const struct p9_conn *conn)
-{
-    uint8_t byte;
-
-    return conn->end > conn->start ||
-           recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-}
-
-static bool is_for_pool(const struct p9_conn *conn,
-                        const struct p9_request *request)
-{
-    if (request->op->flags & P9_OP_SLOW)
-        return true;
-    if (!(request->op->flags & P9_OP_DATA) ||
-        MAX(request->size, p9_request_reply_size(request)) < BIG_DATA)
-        return false;
-    return has_more_input(conn) && !p9_request_is_attribute(request);
-}
-
-/* Run a request here, or pass it to the pool. request is embedded in the
- * connection, or on the heap and taken. */
-static void start_request(struct p9_conn *conn, struct p9_request *request)
-{
-    struct p9_request *copy = request;
-
-    request->serial = atomic_fetch_add(&conn->server->serials, 1) + 1;
-    if (!is_for_pool(conn, request)) {
-        p9_dispatch_run(request, p9_conn_done);
-        return;
-    }
-    if (!request->heap) {
-        copy = p9_conn_request_new(conn, request->size, request->in,
-                                   request->size);
-        if (!copy) {
-            p9_conn_refuse(conn, request->m.tag, -ENOMEM);
-            return;
-        }
-        p9_message_decode(copy->in, copy->size, &copy->m);
-        copy->op = request->op;
-        copy->serial = request->serial;
-    }
-    p9_conn_pool(conn, copy);
-}
-
-static bool tag_is_used(struct p9_conn *conn, uint16_t tag)
-{
-    bool used;
-
-    pthread_mutex_lock(&conn->lock);
-    used = p9_conn_find_tag(conn, tag) != NULL;
-    pthread_mutex_unlock(&conn->lock);
-    return used;
-}
-
-/* Return the error to reply to an invalid or misplaced message, or 0 to
- * continue. */
-static int check(const struct p9_conn *conn, struct p9_request *request, int r)
-{
-    if (r < 0)
-        return r;
-    if (conn->msize == 0)
-        return -EPROTO;
-    request->op = p9_dispatch_find(request->m.type);
-    return request->op ? 0 : -EOPNOTSUPP;
-}
-
-/* Handle a whole message, decoded with result r. Return false if the connection
- * must end. */
-static bool handle(struct p9_conn *conn, struct p9_request *request, int r)
-{
-    const struct p9_message *m = &request->m;
-    bool is_session = r == 0 && (m->type == P9_TVERSION ||
-                                 (m->type == P9_TFLUSH && conn->msize > 0));
-
-    if (tag_is_used(conn, m->tag) && m->type != P9_TVERSION) {
-        log_warn(LOG_FS_BACKEND,
-                 "client reused the pending tag %u; closing its connection",
-                 m->tag);
-        p9_conn_forget(request);
-        return false;
-    }
-    if (!is_session)
-        r = check(conn, request, r);
-    if (is_session && m->type == P9_TVERSION)
-        begin_session(conn, m);
-    else if (is_session)
-        p9_conn_flush_tag(conn, m->tag, m->oldtag);
-    else if (r < 0)
-        p9_conn_refuse(conn, m->tag, r);
-    else {
-        start_request(conn, request);
-        return true;
-    }
-    p9_conn_forget(request);
-    return true;
-}
-
-static bool handle_staged(struct p9_conn *conn, uint8_t *bytes, size_t size)
-{
-    struct p9_request *own = &conn->own;
-    int r;
-
-    own->in = bytes;
-    own->size = size;
-    own->msize = conn->msize;
-    own->out = NULL;
-    own->flushed = false;
-    r = p9_message_decode(bytes, size, &own->m);
-    return handle(conn, own, r);
-}
 
 /* ---- the stream ---------------------------------------------------------- */
 
@@ -219,7 +69,7 @@ static int handle_next(struct p9_conn *conn)
         return refuse_size(conn, bytes, have, size) ? 1 : -1;
     if (size <= have) {
         conn->start += size;
-        return handle_staged(conn, bytes, size) ? 1 : -1;
+        return p9_conn_handle_staged(conn, bytes, size) ? 1 : -1;
     }
     if (size <= CONN_STAGING)
         return 0;
@@ -238,7 +88,7 @@ static bool handle_partial(struct p9_conn *conn)
         return true;
     conn->partial = NULL;
     r = p9_message_decode(request->in, request->size, &request->m);
-    return handle(conn, request, r);
+    return p9_conn_handle(conn, request, r);
 }
 
 /* Handle all available messages. Return false if the connection must end. */
@@ -411,6 +261,14 @@ static void finish(struct p9_conn *conn)
         kept = p9_conn_settle(conn);
     } while (!atomic_load(&conn->stops) &&
              (kept > 0 ? wait_writable(conn) : has_staged(conn)));
+}
+
+/* The kernel limits the size to the host's maximum. */
+static void enlarge_socket_buffer(const struct p9_conn *conn)
+{
+    int size = SOCKET_BUFFER;
+
+    setsockopt(conn->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
 static gpointer serve(gpointer data)

@@ -253,11 +253,6 @@ void p9_fids_clear(struct p9_fids *fids)
         p9_fid_unref(fid);
 }
 
-unsigned p9_fids_count(struct p9_fids *fids)
-{
-    return atomic_load(&fids->count);
-}
-
 /* ---- file sizes that a client knows -------------------------------------- */
 
 void p9_fid_raise_known_size(struct p9_fid *fid, uint64_t size)

@@ -139,8 +139,6 @@ struct p9_fid *p9_fids_remove(struct p9_fids *fids, uint32_t id);
 
 void p9_fids_clear(struct p9_fids *fids);
 
-unsigned p9_fids_count(struct p9_fids *fids);
-
 /* Return the largest known_size of the inode's fids. Linear in the number of
  * fids. */
 uint64_t p9_fids_known_size(struct p9_fids *fids, const struct ic_inode *inode);

@@ -438,15 +438,7 @@ static void of_user(gconstpointer backend)
 
 int main(int argc, char **argv)
 {
-    static const struct world_backend *const backends[] = {
-        &world_folder,
-        &world_folder_copy,
-        &world_mount,
-    };
-    static const struct {
-        const char *name;
-        void (*run)(gconstpointer backend);
-    } cases[] = {
+    static const struct world_case cases[] = {
         { "share", in_share },
         { "root", of_root },
         { "log", of_log },
@@ -458,14 +450,7 @@ int main(int argc, char **argv)
     /* In a private mount namespace no mount outlives the test. */
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
-            g_autofree char *path = g_strdup_printf(
-                "/project/%s/%s", backends[i]->name, cases[j].name);
-
-            g_test_add_data_func(path, backends[i], cases[j].run);
-        }
-    }
+    world_add_cases("/project", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
 #ifdef STEPBACK_FAULT_INJECTION
     g_test_add_data_func("/project/folder/killed", &world_folder, killed);
     g_test_add_data_func("/project/folder-copy/killed", &world_folder_copy,

@@ -462,11 +462,7 @@ static void stopped_pending(gconstpointer backend)
     end_pending(backend, false);
 }
 
-static const struct {
-    const char *id;
-    void (*run)(gconstpointer backend);
-    bool mount_only; /* needs a client that outlives the engine */
-} cases[] = {
+static const struct world_case cases[] = {
     { "SG-01-SG-09/held-before", sg01 },
     { "SG-02/allow", sg02 },
     { "SG-03/deny", sg03 },
@@ -483,20 +479,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    static const struct world_backend *const backends[] = { &world_folder,
-                                                            &world_folder_copy,
-                                                            &world_mount };
-
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
-        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-            g_autofree char *path = g_strdup_printf("/%s/%s", backends[b]->name,
-                                                    cases[i].id);
-
-            if (!cases[i].mount_only || backends[b] == &world_mount)
-                g_test_add_data_func(path, backends[b], cases[i].run);
-        }
-    }
+    world_add_cases("", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }

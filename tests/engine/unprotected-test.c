@@ -15,12 +15,6 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-static const struct world_backend *const backends[] = {
-    &world_folder,
-    &world_folder_copy,
-    &world_mount,
-};
-
 /* ---- unprotected steps --------------------------------------------------- */
 
 /* Do everything that a step can do, when it is already unprotected. */
@@ -410,10 +404,7 @@ static void dos01(gconstpointer data)
     world_free(w);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "a-diff-shows-only-known-content", a_diff_shows_only_known_content },
     { "a-wall-is-reported", a_wall_is_reported },
     { "more-is-kept-on-a-large-disk", more_is_kept_on_a_large_disk },
@@ -428,13 +419,7 @@ int main(int argc, char **argv)
 {
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
-            g_autofree char *path = g_strdup_printf(
-                "/unprotected/%s/%s", backends[i]->name, cases[j].name);
-
-            g_test_add_data_func(path, backends[i], cases[j].run);
-        }
-    }
+    world_add_cases("/unprotected", WORLD_WITHOUT_9P, cases,
+                    G_N_ELEMENTS(cases));
     return g_test_run();
 }

@@ -13,12 +13,6 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-static const struct world_backend *const backends[] = {
-    &world_folder,
-    &world_folder_copy,
-    &world_mount,
-};
-
 static struct world *start_world(gconstpointer backend)
 {
     struct world *w = world_new(backend);
@@ -280,10 +274,7 @@ static void replaces_nothing_in_a_step(gconstpointer data)
     world_free(w);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "MC-04/creates", creates },
     { "MC-04/overwrites", overwrites },
     { "bytes-and-mode", bytes_and_mode },
@@ -297,13 +288,7 @@ int main(int argc, char **argv)
 {
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
-            g_autofree char *path = g_strdup_printf(
-                "/write-file/%s/%s", backends[i]->name, cases[j].name);
-
-            g_test_add_data_func(path, backends[i], cases[j].run);
-        }
-    }
+    world_add_cases("/write-file", WORLD_WITHOUT_9P, cases,
+                    G_N_ELEMENTS(cases));
     return g_test_run();
 }

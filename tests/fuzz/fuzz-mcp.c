@@ -39,7 +39,7 @@ static void answer_clear(struct answer *answer)
     if (answer->report)
         step_report_unref(answer->report);
     undo_result_free(answer->result);
-    json_decref(answer->relayed);
+    step_patch_free(answer->patch);
     *answer = (struct answer){ 0 };
 }
 
@@ -47,7 +47,7 @@ static gboolean send_answer(gpointer data)
 {
     struct pending *pending = data;
     const struct answer *answer = &pending->answer;
-    bool ok = answer->report || answer->result || answer->relayed;
+    bool ok = answer->report || answer->result || answer->patch;
     g_autoptr(GError) error = g_error_new_literal(
         STEPBACK_ERROR, ERROR_UNDO_BARRIER, "somebody was here");
 
@@ -155,19 +155,16 @@ static void diff(void *host, struct folder_ref directory,
                  const struct patch_request *request, reply_done done,
                  void *opaque)
 {
-    g_autofree char *long_patch = g_strnfill(LONG_PATCH, 'x');
-    struct answer answer = { 0 };
+    struct step_patch *part = g_new0(struct step_patch, 1);
 
     /* The second part is longer than the tool's limit. */
-    answer.relayed = request->first == 0
-                         ? json_pack("{s:I, s:s, s:i, s:i}", "step_id",
-                                     (json_int_t)request->step, "patch",
-                                     "+\xc3\xa4\n", "next", 1, "cut", 1)
-                         : json_pack("{s:I, s:o, s:n, s:i}", "step_id",
-                                     (json_int_t)request->step, "patch",
-                                     json_stringn(long_patch, LONG_PATCH),
-                                     "next", "cut", 0);
-    answer_soon(answer, done, opaque);
+    part->step_id = request->step;
+    part->cut = request->first == 0;
+    part->next = request->first == 0 ? 1 : -1;
+    part->text = g_string_new("+\xc3\xa4\n");
+    if (request->first > 0)
+        g_string_printf(part->text, "%*d", LONG_PATCH, 0);
+    answer_soon((struct answer){ .patch = part }, done, opaque);
 }
 
 static const char *get_status(void *host, struct session_status *ret_status)
@@ -253,7 +250,7 @@ static void trigger(const char *type, unsigned number)
                                 "directory", "one", "sample_paths", "a",
                                 "timeout_seconds", 5);
 
-    const struct session_event event = { .type = SESSION_EVENT_OTHER,
+    const struct session_event event = { .type = SESSION_EVENT_RELAYED,
                                          .name = type,
                                          .payload = payload };
 

@@ -261,9 +261,30 @@ class Agent:
 def alive(pid):
     try:
         with open("/proc/%d/stat" % pid) as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
         return False
+
+
+def descendants(pid):
+    """All processes below pid, by /proc."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as stat:
+                    fields = stat.read().rsplit(")", 1)[1].split()
+                parents[int(entry)] = int(fields[1])
+            except OSError:
+                pass
+    found, todo = set(), [pid]
+    while todo:
+        at = todo.pop()
+        for child, parent in parents.items():
+            if parent == at and child not in found:
+                found.add(child)
+                todo.append(child)
+    return found
 
 
 def eventually(check, patience):

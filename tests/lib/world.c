@@ -16,6 +16,24 @@
 #include "interceptor/sys/sys.h"
 #include "tests/lib/oracle.h"
 
+void world_add_cases(const char *prefix, size_t n,
+                     const struct world_case *cases, size_t count)
+{
+    static const struct world_backend *const backends[WORLD_BACKENDS] = {
+        &world_folder, &world_folder_copy, &world_mount, &world_9p
+    };
+
+    for (size_t b = 0; b < n; b++) {
+        for (size_t i = 0; i < count; i++) {
+            g_autofree char *path = g_strdup_printf(
+                "%s/%s/%s", prefix, backends[b]->name, cases[i].name);
+
+            if (!cases[i].mount_only || backends[b] == &world_mount)
+                g_test_add_data_func(path, backends[b], cases[i].run);
+        }
+    }
+}
+
 /* Return a directory on another file system than the temporary directory. */
 static char *elsewhere(void)
 {

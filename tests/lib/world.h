@@ -112,6 +112,18 @@ struct world {
 extern const struct world_backend world_folder, world_folder_copy, world_mount,
     world_9p;
 
+struct world_case {
+    const char *name;
+    void (*run)(gconstpointer backend);
+    bool mount_only;
+};
+
+/* Add a test "PREFIX/BACKEND/NAME" of each case for the first n of these
+ * backends: folder, folder that is copied, mount, 9P. */
+enum { WORLD_WITHOUT_9P = 3, WORLD_BACKENDS };
+void world_add_cases(const char *prefix, size_t n,
+                     const struct world_case *cases, size_t count);
+
 /* Make a world with an empty folder, not started. */
 struct world *world_new(const struct world_backend *backend);
 void world_free(struct world *world);

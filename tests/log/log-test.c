@@ -19,12 +19,6 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-static const struct world_backend *const backends[] = {
-    &world_folder,
-    &world_folder_copy,
-    &world_mount,
-};
-
 /* ---- common -------------------------------------------------------------- */
 
 static char *log_path(struct world *w, const char *path)
@@ -416,10 +410,7 @@ static void discard_healthy(gconstpointer data)
     world_free(w);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "UL-02/torn-pack", ul02 },           { "UL-03-CR-03/promotion", ul03 },
     { "UL-04/other-version", ul04 },       { "UL-05/discard", ul05 },
     { "UL-05/not-a-log", ul05_not_a_log }, { "UL-05/killed", ul05_killed },
@@ -431,13 +422,6 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/log/UL-01/records", ul01_records);
-    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
-            g_autofree char *path = g_strdup_printf(
-                "/log/%s/%s", backends[i]->name, cases[j].name);
-
-            g_test_add_data_func(path, backends[i], cases[j].run);
-        }
-    }
+    world_add_cases("/log", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }

@@ -532,10 +532,7 @@ static void progress(gconstpointer data)
     world_free(w);
 }
 
-static const struct {
-    const char *id;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "undo-and-redo-in-any-order", to_and_fro },
     { "redo-survives-restart", restarted },
     { "redone-step-can-be-undone", then_another },
@@ -551,20 +548,9 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    const struct world_backend *backends[] = { &world_folder,
-                                               &world_folder_copy, &world_mount,
-                                               &world_9p };
-
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
-        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-            g_autofree char *path = g_strdup_printf(
-                "/redo/%s/%s", backends[b]->name, cases[i].id);
-
-            g_test_add_data_func(path, backends[b], cases[i].run);
-        }
-    }
+    world_add_cases("/redo", WORLD_BACKENDS, cases, G_N_ELEMENTS(cases));
     g_test_add_data_func("/redo/folder/progress", &world_folder, progress);
     return g_test_run();
 }

@@ -205,10 +205,7 @@ static void closed_to_owner(gconstpointer backend)
 
 /* ---- */
 
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "refused-whole", refusals },
     { "outside-edits", outside_edits },
     { "safeguards-do-not-ask", safeguards },
@@ -219,19 +216,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    static const struct world_backend *const backends[] = { &world_folder,
-                                                            &world_folder_copy,
-                                                            &world_mount };
-
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
-        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-            g_autofree char *path = g_strdup_printf("/%s/%s", backends[b]->name,
-                                                    cases[i].name);
-
-            g_test_add_data_func(path, backends[b], cases[i].run);
-        }
-    }
+    world_add_cases("", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }

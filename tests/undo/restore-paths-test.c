@@ -323,10 +323,7 @@ static void nothing_differs(gconstpointer backend)
 
 /* ---- */
 
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "changed-in-place", change_in_place },
     { "each-path-alone", each_path_alone },
     { "missing-folders-above", missing_folders },
@@ -342,19 +339,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    static const struct world_backend *const backends[] = { &world_folder,
-                                                            &world_folder_copy,
-                                                            &world_mount };
-
     umask(022);
     g_test_init(&argc, &argv, NULL);
-    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
-        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-            g_autofree char *path = g_strdup_printf("/%s/%s", backends[b]->name,
-                                                    cases[i].name);
-
-            g_test_add_data_func(path, backends[b], cases[i].run);
-        }
-    }
+    world_add_cases("", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }

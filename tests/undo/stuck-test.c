@@ -405,16 +405,7 @@ static void most_links(gconstpointer backend)
 
 /* ---- table of cases ------------------------------------------------------ */
 
-static const struct world_backend *const backends[] = {
-    &world_folder,
-    &world_folder_copy,
-    &world_mount,
-};
-
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "bind-mount-stays-unchanged", mounted_refused },
     { "mounted-alias-after", alias_after },
     { "mounted-alias-before", alias_before },
@@ -434,13 +425,6 @@ int main(int argc, char **argv)
     /* In a private mount namespace no mount outlives the test. */
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
-            g_autofree char *path = g_strdup_printf(
-                "/stuck/%s/%s", backends[i]->name, cases[j].name);
-
-            g_test_add_data_func(path, backends[i], cases[j].run);
-        }
-    }
+    world_add_cases("/stuck", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }

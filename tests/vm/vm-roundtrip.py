@@ -10,7 +10,6 @@ of a command. TAP on standard output.
 import json
 import os
 import queue
-import random
 import shutil
 import signal
 import subprocess
@@ -24,14 +23,16 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import mcp_client  # noqa: E402
 import net_lab as lab  # noqa: E402
 import ports_on_host  # noqa: E402
+import vm_tree  # noqa: E402
+from stdio_client import alive, descendants  # noqa: E402
+from vm_tree import (difference, log_bytes, make_tree, snapshot,  # noqa: E402
+                     tree_bytes)
 
 BUILD = os.getcwd()
 STEPBACK = os.environ.get("STEPBACK", os.path.join(BUILD, "stepback"))
-SNAPSHOT = os.path.join(BUILD, "tests/lib/tree-snapshot")
 IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
 BOOT_TIMEOUT = 300
 COMMAND_TIMEOUT = 300
-FILES = 2000
 # What the guest may reach, where there is a network for it.
 POLICY = {"allow": [lab.LISTED]}
 
@@ -118,89 +119,6 @@ class Agent:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise Failed("the agent does not end at the end of its input")
-
-
-def snapshot(path):
-    # Until then, stored zeros can still be an unwritten extent (ext4).
-    subprocess.run(["sync", "-f", path], check=True)
-    return subprocess.run([SNAPSHOT, path], check=True,
-                          stdout=subprocess.PIPE).stdout.decode().splitlines()
-
-
-def difference(before, after):
-    lines = [f"- {line}" for line in before if line not in set(after)][:10]
-    return lines + [f"+ {line}" for line in after if line not in set(before)][:10]
-
-
-def descendants(pid):
-    """All processes below pid, by /proc."""
-    parents = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat") as stat:
-                    fields = stat.read().rsplit(")", 1)[1].split()
-                parents[int(entry)] = int(fields[1])
-            except OSError:
-                pass
-    found, todo = set(), [pid]
-    while todo:
-        at = todo.pop()
-        for child, parent in parents.items():
-            if parent == at and child not in found:
-                found.add(child)
-                todo.append(child)
-    return found
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def make_tree(top):
-    """2,000 files of a project's sizes, nested, with links and odd names."""
-    chance = random.Random(1)
-    for i in range(FILES):
-        folder = os.path.join(top, f"part{i % 7}", f"sub{i % 23}")
-        os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, f"file-{i:04}.dat"), "wb") as out:
-            out.write(chance.randbytes(chance.randrange(0, 40000)))
-    for name, text in (("a", "content of a\n"), ("b", "content of b\n"),
-                       ("text.txt", "line\n" * 1000)):
-        with open(os.path.join(top, name), "w") as out:
-            out.write(text)
-    os.makedirs(os.path.join(top, "dir", "inner"))
-    with open(os.path.join(top, "dir", "inner", "deep"), "w") as out:
-        out.write("deep")
-    os.link(os.path.join(top, "text.txt"), os.path.join(top, "dir", "linked"))
-    os.symlink("text.txt", os.path.join(top, "soft"))
-    os.setxattr(os.path.join(top, "a"), "user.note", b"keep me")
-    os.chmod(os.path.join(top, "b"), 0o640)
-    with open(os.fsencode(top) + b"/caf\xe9", "wb") as out:
-        out.write(b"not UTF-8")
-    os.mkfifo(os.path.join(top, "dir", "fifo"))
-
-
-def tree_bytes(top):
-    total = 0
-    for folder, _, files in os.walk(top):
-        for name in files:
-            total += os.lstat(os.path.join(folder, name)).st_size
-    return total
-
-
-def log_bytes(top):
-    """The log's own size: without the inodes that were moved there."""
-    total = 0
-    for folder, _, files in os.walk(top):
-        for name in files:
-            if not (os.path.basename(folder) == "blobs" and name[0] == "i"):
-                total += os.lstat(os.path.join(folder, name)).st_size
-    return total
 
 
 class Tests:
@@ -347,7 +265,7 @@ class Roundtrip:
 
         def affected(step):
             # all but the names that are cut off
-            check(step["affected"] >= FILES + 7 * 23,
+            check(step["affected"] >= vm_tree.FILES + 7 * 23,
                   f"affected: {step['affected']}")
             check(step["truncated"] and len(step["changes"]) == 1000,
                   f"{len(step['changes'])} changes")
@@ -403,9 +321,9 @@ class Roundtrip:
         os.kill(agent.process.pid, signal.SIGKILL)
         agent.process.wait()
         end = time.monotonic() + 2
-        while any(map(is_alive, children)) and time.monotonic() < end:
+        while any(map(alive, children)) and time.monotonic() < end:
             time.sleep(0.02)
-        left = [pid for pid in children if is_alive(pid)]
+        left = [pid for pid in children if alive(pid)]
         check(not left, f"still there after 2 s: {left}")
         check(snapshot(self.share) != self.before, "nothing had changed")
 
@@ -467,7 +385,7 @@ class Roundtrip:
         children = descendants(self.agent.process.pid)
         code = self.agent.stop()
         check(code == 0, f"exit code {code}")
-        left = [pid for pid in children if is_alive(pid)]
+        left = [pid for pid in children if alive(pid)]
         check(not left, f"still there: {left}")
 
     def mcp(self):

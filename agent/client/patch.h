@@ -2,8 +2,8 @@
  *
  * patch - format one file's change as part of a patch for git(1).
  */
-#ifndef AGENT_BASE_PATCH_H
-#define AGENT_BASE_PATCH_H
+#ifndef AGENT_CLIENT_PATCH_H
+#define AGENT_CLIENT_PATCH_H
 
 #include <glib.h>
 #include <jansson.h>

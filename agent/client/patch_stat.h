@@ -2,8 +2,8 @@
  *
  * patch_stat - the size of a step's change to one file.
  */
-#ifndef AGENT_BASE_PATCH_STAT_H
-#define AGENT_BASE_PATCH_STAT_H
+#ifndef AGENT_CLIENT_PATCH_STAT_H
+#define AGENT_CLIENT_PATCH_STAT_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -8,7 +8,7 @@
  * therefore become plain text lines between the parts. git apply skips a line
  * that starts like none of its headers.
  */
-#include "agent/base/patch.h"
+#include "agent/client/patch.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,12 +2,12 @@
  *
  * patch_stat - see patch_stat.h.
  */
-#include "agent/base/patch_stat.h"
+#include "agent/client/patch_stat.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/base/patch.h"
+#include "agent/client/patch.h"
 #include "agent/base/text_diff.h"
 #include "common/json_bytes.h"
 
