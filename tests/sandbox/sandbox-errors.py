@@ -111,7 +111,7 @@ def starting(place):
             cwd=place.share) as terminal:
         # up shows what it waits for.
         terminal.expect(r"\rstepback: [-/|\\] booting the guest kernel "
-                        r"\(0 s\)\x1b\[K")
+                        r"\(\d+ s\)\x1b\[K")
         equal(status(place, "share"), "starting")
         each(place, RUNNING, "share",
              "sandbox share: starting; wait until it runs")
