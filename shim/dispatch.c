@@ -126,23 +126,20 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
 static void handle_setup(struct dispatch *dispatch,
                          const struct dispatch_message *message)
 {
+    json_t *object = message->object, *answer;
     struct setup setup = { 0 };
-    struct json_writer writer;
     char error[256];
     bool ok;
 
-    json_reader_get_string(message->object, "certificates",
-                           &setup.certificates);
-    json_reader_get_string(message->object, "git_name", &setup.git_name);
-    json_reader_get_string(message->object, "git_email", &setup.git_email);
+    wire_get_string(object, "certificates", &setup.certificates);
+    wire_get_string(object, "git_name", &setup.git_name);
+    wire_get_string(object, "git_email", &setup.git_email);
     ok = setup_apply(&setup, error, sizeof(error));
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_SET_UP);
-    json_writer_add_string(&writer, "status",
-                           ok ? WIRE_STATUS_OK : WIRE_STATUS_ERROR);
+    answer = json_pack("{s:s, s:s}", "type", WIRE_SET_UP, "status",
+                       ok ? WIRE_STATUS_OK : WIRE_STATUS_ERROR);
     if (!ok)
-        json_writer_add_string(&writer, "message", error);
-    port_end(dispatch->port, &writer);
+        json_object_set_new(answer, "message", wire_text(error));
+    port_send(dispatch->port, answer);
 }
 
 static void handle_watch_ports(struct dispatch *dispatch,
