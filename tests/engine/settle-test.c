@@ -12,28 +12,30 @@
 
 #include "tests/lib/world.h"
 
-/* Longer than the write is late, and shorter than the quiet time. */
-enum { LATE_MS = 40, QUIET_MS = 400, QUICK_MS = 200 };
+/* A step that waits for too much takes PATIENT_MS; QUICK_MS is enough on a busy
+ * machine. */
+enum { LATE_MS = 40, QUIET_MS = 300, PATIENT_MS = 10000, QUICK_MS = 5000 };
 
 struct late {
     struct world *w;
     void *handle;
 };
 
-static json_t *close_settled(struct world *w, int64_t id, int max_ms)
+static json_t *close_settled(struct world *w, int64_t id, int quiet_ms)
 {
     return world_request(w, "step.close",
                          json_pack("{s:I, s:i, s:i, s:i, s:b}", "step_id",
                                    (json_int_t)id, "exit_code", 0, "quiet_ms",
-                                   QUIET_MS, "max_ms", max_ms, "settle", 1));
+                                   quiet_ms, "max_ms", PATIENT_MS, "settle",
+                                   1));
 }
 
 /* Return how many ms closing the step takes. */
-static gint64 time_close(struct world *w, int64_t id, int max_ms)
+static gint64 time_close(struct world *w, int64_t id, int quiet_ms)
 {
     gint64 start = g_get_monotonic_time();
 
-    json_decref(close_settled(w, id, max_ms));
+    json_decref(close_settled(w, id, quiet_ms));
     return (g_get_monotonic_time() - start) / 1000;
 }
 
@@ -78,7 +80,7 @@ static void late_writes_belong_to_the_step(gconstpointer data)
     late.handle = w->backend->open(w, "file", O_RDWR);
     g_assert_nonnull(late.handle);
     thread = g_thread_new("late", write_late, &late);
-    report = close_settled(w, id, 5000);
+    report = close_settled(w, id, PATIENT_MS);
     g_thread_join(thread);
     world_assert_affected(report, "file", NULL);
     json_decref(report);
@@ -98,7 +100,7 @@ static void nothing_open_ends_at_once(gconstpointer data)
         return;
     id = world_step(w);
     g_assert_cmpint(w->backend->put(w, "file", 0, "new", 3, 0), ==, 0);
-    g_assert_cmpint(time_close(w, id, 5000), <, QUICK_MS);
+    g_assert_cmpint(time_close(w, id, PATIENT_MS), <, QUICK_MS);
     world_free(w);
 }
 
@@ -116,7 +118,7 @@ static void older_files_do_not_delay_the_end(gconstpointer data)
     reader = w->backend->open(w, "file", O_RDONLY);
     g_assert_true(older && reader);
     g_assert_cmpint(w->backend->write(w, older, "log", 3, 0), ==, 0);
-    g_assert_cmpint(time_close(w, id, 5000), <, QUICK_MS);
+    g_assert_cmpint(time_close(w, id, PATIENT_MS), <, QUICK_MS);
     w->backend->close(w, older);
     w->backend->close(w, reader);
     world_free(w);
@@ -134,11 +136,11 @@ static void kept_files_delay_the_end_for_the_quiet_time(gconstpointer data)
     id = world_step(w);
     kept = w->backend->open(w, "file", O_RDWR);
     g_assert_nonnull(kept);
-    took = time_close(w, id, 5000);
+    took = time_close(w, id, QUIET_MS);
     g_assert_cmpint(took, >=, QUIET_MS - 10);
-    g_assert_cmpint(took, <, 3000);
+    g_assert_cmpint(took, <, QUICK_MS);
     id = world_step(w); /* not of this step */
-    g_assert_cmpint(time_close(w, id, 5000), <, QUICK_MS);
+    g_assert_cmpint(time_close(w, id, PATIENT_MS), <, QUICK_MS);
     w->backend->close(w, kept);
     world_free(w);
 }
