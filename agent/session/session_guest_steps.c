@@ -138,13 +138,13 @@ static void on_closed(struct step_report *report, const GError *error,
     }
 }
 
-/* request may be NULL. */
+/* Without a request it is unknown whether a process of the step is left. */
 static void close_step(struct execution *execution,
                        struct guest_request *request, int exit_code)
 {
     const struct command_end end = {
         .exit_code = exit_code,
-        .has_processes = request->has_processes,
+        .has_processes = !request || request->has_processes,
     };
 
     execution->guest_steps->busy = true;
