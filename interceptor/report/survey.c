@@ -302,7 +302,7 @@ int survey_open(struct walker *walker, int root,
 {
     fd_auto int fd = -1;
     struct stat st;
-    int dir;
+    int dir, rc;
 
     if (!entry->dir)
         return sys_openat(root, ".", O_PATH | O_DIRECTORY, 0);
@@ -310,9 +310,12 @@ int survey_open(struct walker *walker, int root,
     if (dir < 0)
         return dir;
     fd = sys_openat(dir, entry->name, O_PATH | O_NOFOLLOW, 0);
-    if (fd >= 0 && (sys_stat_fd(fd, &st) < 0 || st.st_ino != entry->st.st_ino))
-        return -ESTALE;
-    return fd_steal(&fd);
+    if (fd < 0)
+        return fd;
+    rc = sys_stat_fd(fd, &st);
+    if (rc < 0)
+        return rc;
+    return st.st_ino == entry->st.st_ino ? fd_steal(&fd) : -ESTALE;
 }
 
 static struct survey *survey_new(void)
