@@ -11,7 +11,8 @@
 #include "interceptor/log/pack.h"
 #include "interceptor/log/step.h"
 
-/* The open step and its folder, wal/in_progress. */
+/* The open step and its folder, wal/in_progress. take_wal() copies each member.
+ */
 struct wal {
     struct step *step;
     int dir, blobs;

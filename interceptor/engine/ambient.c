@@ -70,6 +70,32 @@ static int reopen(struct ic *ic, const struct undo_log_entry *entry)
     return back < 0 ? back : rc;
 }
 
+/* Other threads may read the atomic members meanwhile (core_captures()). */
+static void take_wal(struct wal *to, struct wal *from)
+{
+    to->step = from->step;
+    to->dir = from->dir;
+    to->blobs = from->blobs;
+    to->epoch = from->epoch;
+    to->last_content = from->last_content;
+    to->pack = from->pack;
+    to->contents = from->contents;
+    atomic_store(&to->no_clones, atomic_load(&from->no_clones));
+    atomic_store(&to->unprotected, atomic_load(&from->unprotected));
+    atomic_store(&to->limit, atomic_load(&from->limit));
+    to->before = from->before;
+    to->moved = from->moved;
+    atomic_store(&to->n_dropped, atomic_load(&from->n_dropped));
+    to->told_fixed = from->told_fixed;
+    to->told_rights = from->told_rights;
+    to->plain_epoch = from->plain_epoch;
+    to->plain_dir = from->plain_dir;
+    to->inodes = from->inodes;
+    to->root = from->root;
+    to->log_links = from->log_links;
+    *from = (struct wal){ .dir = -1, .blobs = -1 };
+}
+
 int ambient_resume(struct ic *ic)
 {
     struct wal *wal = &ic->ambient_rest.wal;
@@ -82,8 +108,7 @@ int ambient_resume(struct ic *ic)
         ambient_forget(ic);
         return 0;
     }
-    ic->wal = *wal;
-    *wal = (struct wal){ .dir = -1, .blobs = -1 };
+    take_wal(&ic->wal, wal);
     ic->wal.limit = limits_of_step(ic);
     ic->wal.sync = atomic_load(&ic->durable.power);
     g_ptr_array_set_size(ic->unkept, 0);
