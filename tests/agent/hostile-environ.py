@@ -189,7 +189,7 @@ def sandbox_commands(place):
         (("cp", "share:/nonesuch", "/nonesuch"), ""),
         (("inspect",), "api.sock"), (("stats",), "MiB"),
         (("run", "--", "exit 0"), ""), (("logs",), "the guest is up"),
-        (("jobs", "--json"), "[]"), (("port", "--json"), "published"),
+        (("jobs", "--json"), '"command": "exit 0"'), (("port", "--json"), "published"),
         (("stop",), "share"), (("kill", "share"), "not running"),
         (("up",), "share"), (("stop",), "share"), (("rm", "share"), "share"),
         (("prune", "--force"), ""))]
