@@ -58,14 +58,14 @@ def a_command_is_a_step(place):
 
 @test
 def quiet_steps_end_soon(place):
-    """CC-09: without late writes a step closes after the quiet window"""
+    """CC-09: a step closes soon if no process of it is left"""
     agent = open_session(place)
     took = []
     for i in range(5):
         start = time.monotonic()
         done(agent, "echo %d > f" % i)
         took.append(time.monotonic() - start)
-    assert 0.1 <= sorted(took)[2] < 0.6, took
+    assert sorted(took)[2] < 0.6, took
     equal(agent.close(), 0)
 
 
