@@ -257,11 +257,24 @@ static guint count_popped(struct model *m, guint count)
 
 /* ---- undo ---------------------------------------------------------------- */
 
-/* Return whether a file of the tree had several names. */
-static bool has_links(const GPtrArray *tree)
+/* Return whether a file of the tree may have had several names. tree: NULL if
+ * it is not known. */
+static bool may_have_links(const GPtrArray *tree)
 {
     for (guint i = 0; tree && i < tree->len; i++) {
         if (strstr(g_ptr_array_index(tree, i), " same-as:"))
+            return true;
+    }
+    return !tree;
+}
+
+static bool any_has_links(const GPtrArray *steps)
+{
+    for (guint i = 0; i < steps->len; i++) {
+        const struct model_step *step = g_ptr_array_index(steps, i);
+
+        if (step->linked || may_have_links(step->before) ||
+            may_have_links(step->after))
             return true;
     }
     return false;
@@ -269,20 +282,20 @@ static bool has_links(const GPtrArray *tree)
 
 /* Return whether the watcher saw an edit that may overlap one of the newest
  * count steps. For a step that is not edited this requires that its records may
- * lack names of its files (overlap.h). */
+ * lack names of its files (overlap.h): other steps, too, may have removed such
+ * a name, which the log then holds. */
 static bool any_barrier(struct model *m, GPtrArray *steps, guint count)
 {
     guint barriers = m->barriers->len;
     guint64 last = barriers > 0
                        ? g_array_index(m->barriers, guint64, barriers - 1)
                        : 0;
+    bool links = any_has_links(m->steps) || any_has_links(m->redos);
 
     for (guint i = 0; i < count; i++) {
         const struct model_step *step = newest(steps, i);
 
-        if (step->order < last &&
-            (step->edited || step->unsure || step->linked ||
-             has_links(step->before) || has_links(step->after)))
+        if (step->order < last && (step->edited || step->unsure || links))
             return true;
     }
     return false;
