@@ -2,9 +2,10 @@
  *
  * host_identity - see host_identity.h.
  *
- * "git config --global" reads ~/.gitconfig, $XDG_CONFIG_HOME/git/config and the
- * files that they include. It runs in "/", with an environment that names no
- * repository.
+ * git reads the files that a configuration includes before anything can be said
+ * about them, even with --no-includes. So it is given one file at a time, which
+ * the guest cannot write, and reads no other: it runs in "/", without global
+ * and system configuration, and with an environment that names no repository.
  */
 #include "agent/vm/host_identity.h"
 
@@ -16,28 +17,18 @@
 #include "common/host_program.h"
 #include "common/log.h"
 
-/* Return whether the guest can write the program or a folder of the user's
- * configuration. */
-static bool is_exposed(const char *const *folders, const char *program)
+/* Return git's output, lines "KEY VALUE"; NULL: it failed. */
+static char *run_git(const char *program, const char *file)
 {
-    return share_check_find(folders, program) ||
-           share_check_find(folders, g_get_home_dir()) ||
-           share_check_find(folders, g_get_user_config_dir());
-}
-
-/* Run git: lines "file:PATH<tab>KEY VALUE". NULL: there is no identity. */
-static char *run_git(const char *const *folders)
-{
-    static const char *const variables[] = { "HOME", "XDG_CONFIG_HOME", NULL };
-    g_autofree char *program = host_program_find("git");
+    static const char *const variables[] = { NULL };
     char **env = host_environ_new(variables);
     char *output = NULL;
     const char *const argv[] = {
         program,
         "config",
-        "--global",
-        "--includes",
-        "--show-origin",
+        "--file",
+        file,
+        "--no-includes",
         "--get-regexp",
         "^user\\.(name|email)$",
         NULL,
@@ -45,9 +36,9 @@ static char *run_git(const char *const *folders)
     int status;
 
     env = g_environ_setenv(env, "GIT_CONFIG_NOSYSTEM", "1", TRUE);
+    env = g_environ_setenv(env, "GIT_CONFIG_GLOBAL", "/dev/null", TRUE);
     env = g_environ_setenv(env, "GIT_DIR", "/dev/null", TRUE);
-    if (program && !is_exposed(folders, program) &&
-        g_spawn_sync("/", (char **)argv, env, G_SPAWN_STDERR_TO_DEV_NULL, NULL,
+    if (g_spawn_sync("/", (char **)argv, env, G_SPAWN_STDERR_TO_DEV_NULL, NULL,
                      NULL, &output, NULL, &status, NULL) &&
         !g_spawn_check_wait_status(status, NULL))
         g_clear_pointer(&output, g_free);
@@ -56,39 +47,51 @@ static char *run_git(const char *const *folders)
 }
 
 /* A later line replaces an earlier one, as in git. */
-static void take_line(char *line, const char *const *folders,
-                      struct git_identity *identity)
+static void take_line(const char *line, struct git_identity *identity)
 {
-    char *tab = strchr(line, '\t');
-    char *space = tab ? strchr(tab, ' ') : NULL;
-    const char *path = line + strlen("file:");
-    char **target;
+    const char *value = strchr(line, ' ');
+    char **target = g_str_has_prefix(line, "user.name ") ? &identity->name
+                                                         : &identity->email;
 
-    /* git quotes a path with special characters; such a file is left out. */
-    if (!space || !g_str_has_prefix(line, "file:/"))
-        return;
-    *tab = *space = '\0';
-    target = strcmp(tab + 1, "user.name") == 0 ? &identity->name
-                                               : &identity->email;
-    if (share_check_find(folders, path)) {
-        log_warn(LOG_SESSION,
-                 "%s: the guest can write this file; its %s is not passed on",
-                 path, tab + 1);
-        return;
-    }
-    if (!git_identity_is_valid(space + 1))
+    if (!value || !git_identity_is_valid(value + 1))
         return;
     g_free(*target);
-    *target = g_strdup(space + 1);
+    *target = g_strdup(value + 1);
+}
+
+static void read_file(const char *program, const char *file,
+                      const char *const *folders, struct git_identity *identity)
+{
+    g_autofree char *output = NULL;
+    g_auto(GStrv) lines = NULL;
+
+    if (!g_file_test(file, G_FILE_TEST_IS_REGULAR))
+        return;
+    if (share_check_find(folders, file)) {
+        log_warn(LOG_SESSION,
+                 "%s: the guest can write this file; the identity in it is not "
+                 "passed on",
+                 file);
+        return;
+    }
+    output = run_git(program, file);
+    lines = output ? g_strsplit(output, "\n", -1) : NULL;
+    for (char **line = lines; line && *line; line++)
+        take_line(*line, identity);
 }
 
 void host_identity_read(const char *const *folders,
                         struct git_identity *ret_identity)
 {
-    g_autofree char *output = run_git(folders);
-    g_auto(GStrv) lines = output ? g_strsplit(output, "\n", -1) : NULL;
+    g_autofree char *program = host_program_find("git");
+    g_autofree char *xdg = g_build_filename(g_get_user_config_dir(), "git",
+                                            "config", NULL);
+    g_autofree char *own = g_build_filename(g_get_home_dir(), ".gitconfig",
+                                            NULL);
 
     *ret_identity = (struct git_identity){ 0 };
-    for (char **line = lines; line && *line; line++)
-        take_line(*line, folders, ret_identity);
+    if (!program || share_check_find(folders, program))
+        return;
+    read_file(program, xdg, folders, ret_identity);
+    read_file(program, own, folders, ret_identity);
 }

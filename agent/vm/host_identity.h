@@ -10,9 +10,10 @@
 
 #include "agent/vm/git_identity.h"
 
-/* Read the host user's identity, if git is installed and has one. A value that
- * comes from a file in one of these folders (share_check_find()) is left out: a
- * guest can write there. */
+/* Read the host user's identity from $XDG_CONFIG_HOME/git/config and
+ * ~/.gitconfig, if git is installed. A file in one of these folders
+ * (share_check_find()) is left out, because a guest can write there, and so is
+ * what a file includes. */
 void host_identity_read(const char *const *folders,
                         struct git_identity *ret_identity);
 

@@ -228,9 +228,10 @@ def persistent_machines_keep_their_disk(place):
 def commits_have_the_users_identity(place):
     """git in the guest knows the user, below what a repository says"""
     env = shim(place)
-    write(place.root + "/.gitconfig", '[user]\n\tname = Ada "L" \u00d6\n'
-          '[include]\n\tpath = more\n')
-    write(place.root + "/more", "[user]\n\temail = ada@example.org\n")
+    write(place.root + "/.gitconfig", '[user]\n\tname = Ada "L" \u00d6\n')
+    os.makedirs(place.root + "/config/git", exist_ok=True)
+    write(place.root + "/config/git/config",
+          "[user]\n\temail = ada@example.org\n\tname = replaced\n")
     # A repository's own configuration, and programs that it names.
     write(place.share + "/.git/config", "[user]\n\tname = Eve\n[include]\n"
           "\tpath = /nonexistent\n[core]\n\tfsmonitor = touch /tmp/eve\n")
@@ -253,14 +254,21 @@ def commits_have_the_users_identity(place):
 
 @sandbox_test
 def a_guests_git_configuration_is_not_the_users(place):
-    """an identity from a file in the folder is not passed on"""
+    """git reads no file that a guest can write, nor what one includes"""
     env = shim(place)
     write(place.root + "/.gitconfig", "[include]\n\tpath = share/inc\n"
           "[user]\n\temail = a@b\n")
-    write(place.share + "/inc", "[user]\n\tname = Eve\n")
+    os.mkfifo(place.share + "/inc")  # git would wait for it
     up(place, **env)
     equal(read(guest_root(place, **env) + "/etc/stepback/gitconfig"),
           '[user]\n\temail = "a@b"\n')
+    end(place, **env)
+    os.unlink(place.root + "/.gitconfig")
+    os.symlink("share/config", place.root + "/.gitconfig")
+    write(place.share + "/config", "[user]\n\tname = Eve\n")
+    up(place, **env)
+    assert not os.path.exists(guest_root(place, **env) +
+                              "/etc/stepback/gitconfig")
 
 
 # ---- certificates ------------------------------------------------------------
