@@ -137,12 +137,14 @@ gboolean session_exec_signal(struct session *session, gint64 id, int number,
 gboolean session_exec_cancel(struct session *session, gint64 id, GError **error)
 {
     struct execution *execution = execution_get(session, id, error);
+    struct exec *exec = execution ? execution->exec : NULL;
+    bool has_turn = exec && exec == session->exec;
 
     if (!execution)
         return FALSE;
-    if (execution->exec)
-        exec_cancel(execution->exec, ERROR_CANCELLED);
-    if (execution->exec && execution->exec == session->exec)
+    if (exec)
+        exec_cancel(exec, ERROR_CANCELLED); /* may free the execution */
+    if (has_turn)
         session_guard_deny_command(session);
     return TRUE;
 }
