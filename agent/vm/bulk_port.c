@@ -60,7 +60,7 @@ static void lose(struct bulk_port *port, const char *reason)
 
 void bulk_port_interrupt(struct bulk_port *port)
 {
-    if (port->fd < 0)
+    if (port->fd < 0 || port->interrupted)
         return;
     log_warn(LOG_CONTROL, "the guest's process for copies has ended");
     port->interrupted = true;

@@ -315,7 +315,7 @@ void bulk_transfer_take(struct bulk_transfer *transfer, enum bulk_type type,
             transfer->totals.entries = bulk_get64(payload);
             transfer->totals.skipped = bulk_get64(payload + 8);
         }
-        if (transfer->in && !transfer->input_ended)
+        if (!transfer->opened || (transfer->in && !transfer->input_ended))
             set_error(transfer, ERROR_IO_ERROR,
                       "the guest ended the copy before its end");
         break;
