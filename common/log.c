@@ -141,6 +141,18 @@ static char *json_line(enum log_level level, const char *component,
     return text;
 }
 
+/* A guest can choose parts of a message, and a terminal obeys them. C1 controls
+ * are two bytes in UTF-8. */
+static void mask_controls(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        if (g_ascii_iscntrl((char)*p) && *p != '\n' && *p != '\t')
+            *p = '?';
+        else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+            p[0] = p[1] = '?';
+    }
+}
+
 void log_emit(enum log_level level, const char *component, json_t *fields,
               const char *format, ...)
 {
@@ -158,6 +170,7 @@ void log_emit(enum log_level level, const char *component, json_t *fields,
         if (atomic_load(&process_state()->log_syslog))
             append_priority(out, level);
         if (human) {
+            mask_controls(message);
             g_string_append_printf(out, "%s: %s%s\n", human,
                                    level == LOG_LEVEL_WARN ? "warning: " : "",
                                    message);
