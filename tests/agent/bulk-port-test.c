@@ -163,6 +163,17 @@ static void test_strays(struct rig *rig, gconstpointer data)
     g_assert_cmpstr(rig->error, ==, "the guest ended the copy before its end");
 }
 
+static void test_early_end(struct rig *rig, gconstpointer data)
+{
+    static const char totals[BULK_END_PAYLOAD];
+
+    start(rig, false);
+    g_assert_cmpint(hear(rig), ==, BULK_OPEN);
+    say(rig, 1, BULK_END, totals, BULK_END_PAYLOAD);
+    g_assert_cmpuint(rig->ended, ==, 1);
+    g_assert_cmpstr(rig->error, ==, "the guest ended the copy before its end");
+}
+
 static void test_text(struct rig *rig, gconstpointer data)
 {
     static const char text[] = "a\033[2J\n\xff\0b";
@@ -270,6 +281,7 @@ int main(int argc, char **argv)
                tear_down)
     ADD("a guest that exceeds its credit ends its copy", test_credit);
     ADD("frames out of place have no effect", test_strays);
+    ADD("a copy that ends before it is opened has failed", test_early_end);
     ADD("the guest's reason is printable", test_text);
     ADD("bytes that are not frames end all copies", test_garbage);
     ADD("a lost port calls back from the main loop only", test_lost);

@@ -178,6 +178,19 @@ def turns(place):
 
 
 @test
+def cancelled_in_the_queue(place):
+    """one that waits can be cancelled when many newer ones have ended"""
+    agent = Sandbox(place)
+    agent.launch("sleep", "1000")
+    waiting = agent.launch("true")
+    for _ in range(64):
+        agent.ask("exec.wait", exec_id=agent.launch("true", step="none"))
+    equal(agent.ask("exec.cancel", exec_id=waiting)["status"], "ok")
+    equal(waiting in executions(agent), False)
+    equal(agent.close(), 0)
+
+
+@test
 def terminal(place):
     """a terminal has its size, echo and signals"""
     agent = Sandbox(place)
