@@ -29,6 +29,8 @@
     RESULT(FAULT_POINT(call, name, expression))
 #define LOOK(call, name, expression) RESULT(FAULT_LOOK(call, name, expression))
 
+enum { HANDLE_TRIES = 20, HANDLE_WAIT_US = 100 };
+
 static int open_once(int dirfd, const char *name, int flags, mode_t mode)
 {
     bool changes = flags & (O_CREAT | O_TRUNC) ||
@@ -56,10 +58,16 @@ int sys_reopen(int fd, int flags)
     return sys_openat(AT_FDCWD, proc_fd_path(fd).text, flags & ~O_NOFOLLOW, 0);
 }
 
+/* While another process makes an inode that reuses the number, ext4 reports
+ * ENOMEM for the old inode's handle, and ESTALE afterwards (Linux 6.18). */
 int sys_open_handle(int mount_fd, struct file_handle *handle, int flags)
 {
     int fd = open_by_handle_at(mount_fd, handle, flags | O_CLOEXEC);
 
+    for (int i = 0; fd < 0 && errno == ENOMEM && i < HANDLE_TRIES; i++) {
+        usleep(HANDLE_WAIT_US);
+        fd = open_by_handle_at(mount_fd, handle, flags | O_CLOEXEC);
+    }
     return fd < 0 ? -errno : fd;
 }
 
