@@ -99,7 +99,7 @@ _stepback() {
             [ "$prev" != image ] || COMPREPLY=($(compgen -W build -- "$cur"))
         elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
             COMPREPLY=($(compgen -W build -- "$cur"))
-        elif [[ " up inspect stats logs stop kill rm " == *" $command "* ]]; then
+        elif [[ " up exec shell attach jobs port inspect stats logs stop kill rm " == *" $command "* ]]; then
             COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command")" \
                 -- "$cur"))
         else
