@@ -268,34 +268,23 @@ static bool may_have_links(const GPtrArray *tree)
     return !tree;
 }
 
-static bool any_has_links(const GPtrArray *steps)
-{
-    for (guint i = 0; i < steps->len; i++) {
-        const struct model_step *step = g_ptr_array_index(steps, i);
-
-        if (step->linked || may_have_links(step->before) ||
-            may_have_links(step->after))
-            return true;
-    }
-    return false;
-}
-
 /* Return whether the watcher saw an edit that may overlap one of the newest
  * count steps. For a step that is not edited this requires that its records may
- * lack names of its files (overlap.h): other steps, too, may have removed such
- * a name, which the log then holds. */
+ * lack names of its files (overlap.h): earlier ones may have removed such a
+ * name, and the log holds its file for a while. */
 static bool any_barrier(struct model *m, GPtrArray *steps, guint count)
 {
     guint barriers = m->barriers->len;
     guint64 last = barriers > 0
                        ? g_array_index(m->barriers, guint64, barriers - 1)
                        : 0;
-    bool links = any_has_links(m->steps) || any_has_links(m->redos);
 
     for (guint i = 0; i < count; i++) {
         const struct model_step *step = newest(steps, i);
 
-        if (step->order < last && (step->edited || step->unsure || links))
+        if (step->order < last &&
+            (step->edited || step->unsure || m->ever_linked ||
+             may_have_links(step->before) || may_have_links(step->after)))
             return true;
     }
     return false;

@@ -194,6 +194,7 @@ static int change_handle(struct model *m, const struct model_op *op)
     if (!*slot)
         return -ENOENT;
     m->linked |= link;
+    m->ever_linked |= link;
     if (link)
         return m->w->backend->handle_link(m->w, *slot, op->names[0]);
     if (op->kind == MODEL_HTRUNC)
@@ -228,7 +229,7 @@ int model_change(struct model *m, const struct model_op *op)
     case MODEL_SYMLINK:
         return b->symlink(m->w, a, c);
     case MODEL_LINK:
-        m->linked = true;
+        m->linked = m->ever_linked = true;
         return b->link(m->w, a, c);
     case MODEL_REMOVE:
         return change_remove(m, op);

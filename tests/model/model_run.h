@@ -42,6 +42,7 @@ struct model {
     int64_t step; /* the open step, or 0 */
     bool ambient; /* something changed outside a step */
     bool linked;  /* in either a file was given another name */
+    bool ever_linked;
 
     /* Owned struct model_step, oldest first; and those that were undone, the
      * next to be redone last. redo_unsure: there may be none. */
