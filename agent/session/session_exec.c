@@ -307,11 +307,13 @@ void session_exec_leave(struct session *session,
         g_ptr_array_add(known, g_ptr_array_index(session->executions, i));
     for (guint i = 0; i < known->len; i++) {
         struct execution *execution = g_ptr_array_index(known, i);
+        bool hangs_up = !execution->was_detached;
 
         if (execution->party != party)
             continue;
         execution_set_party(execution, NULL);
-        session_exec_signal(session, execution->id, SIGHUP, NULL);
+        if (hangs_up)
+            session_exec_signal(session, execution->id, SIGHUP, NULL);
     }
 }
 

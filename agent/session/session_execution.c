@@ -72,6 +72,7 @@ void execution_set_party(struct execution *execution,
         exec_consume(execution->exec, execution->unconsumed);
     execution->unconsumed = 0;
     execution->party = party;
+    execution->was_detached |= !party;
     if (!party && !execution->ring)
         execution->ring = exec_ring_new();
 }

@@ -21,7 +21,8 @@ struct execution {
     bool is_plain;
     struct reply executor;             /* of a plain one */
     const struct session_party *party; /* NULL: detached */
-    size_t unconsumed;                 /* bytes that the party holds */
+    bool was_detached;      /* the end of its party does not hang it up */
+    size_t unconsumed;      /* bytes that the party holds */
     struct exec_ring *ring; /* output while it is detached, or NULL */
     GArray *waiters;        /* of struct reply */
 

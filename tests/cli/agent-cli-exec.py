@@ -256,6 +256,20 @@ def killed_client(place):
 
 
 @test
+def killed_attach(place):
+    """what was started in the background goes on when a client that attached
+    to it is killed"""
+    with sandbox(place) as box:
+        box.run("exec", "-d", "--step=none", "--", "sleep", "1000")
+        client = box.start("attach", "1", stdout=subprocess.PIPE)
+        assert eventually(lambda: box.jobs()[0]["attached"], 20)
+        client.kill()
+        client.wait()
+        assert eventually(lambda: not box.jobs()[0]["attached"], 20)
+        equal(box.jobs()[0]["state"], "running")
+
+
+@test
 def killed_supervisor(place):
     """if the supervisor is killed, the client says so, and the terminal is as
     it was"""
