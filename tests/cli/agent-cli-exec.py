@@ -107,6 +107,8 @@ def streams_and_codes(place):
 @test
 def bad_command_lines(place):
     """a wrong command line says what is right, and starts nothing"""
+    with open(place.root + "/exports", "w") as file:
+        file.write("A=1\nexport C=3\n")
     with sandbox(place) as box:
         for words, code, part in (
                 (["exec"], 2, "a command is missing"),
@@ -114,6 +116,10 @@ def bad_command_lines(place):
                 (["exec", "none", "--", "x"], 125, "none: not found"),
                 (["exec", "-it", "--", "true"], 2, "leave out -t"),
                 (["exec", "-e", "=x", "--", "true"], 125, "has no name"),
+                (["exec", "-e", "1X=2", "--", "true"], 125,
+                 "-e 1X=2: the variable's name must"),
+                (["exec", "--env-file", place.root + "/exports", "--", "true"],
+                 125, "exports: line 2: the variable's name must"),
                 (["exec", "--step=two", "--", "true"], 125, "'step'"),
                 (["exec", "--detach-keys=foo", "--", "true"], 2,
                  "no key sequence"),
