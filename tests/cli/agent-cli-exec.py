@@ -137,6 +137,27 @@ def bad_command_lines(place):
 
 
 @test
+def commands_that_are_not_found(place):
+    """exec without a shell says so for a command line, and names the image
+    debian for a command that minimal does not have"""
+    with sandbox(place) as box:
+        line = "exec has no shell; a command line needs one: "
+        image = "'minimal' has only busybox; 'stepback up --image=debian'"
+        for words, code, part in (
+                (["exec", "--", "echo one > a.txt"], 127,
+                 line + "stepback exec -- sh -c 'echo one > a.txt'\n"),
+                (["exec", "--", "no-such-command", "a b"], 127, image),
+                (["run", "--", "exit 127"], 127, image),
+                (["exec", "--", "sh", "-c", "exit 126"], 126, "")):
+            done = box.run(*words)
+            err = done.stderr.decode()
+            equal((words, done.returncode), (words, code))
+            contains(err, part)
+            equal((words, line in err, image in err),
+                  (words, line in part, image in part))
+
+
+@test
 def background(place):
     """a detached execution goes on; its output can be read, followed, waited
     for, attached to and ended"""
