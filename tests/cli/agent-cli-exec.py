@@ -158,6 +158,21 @@ def commands_that_are_not_found(place):
 
 
 @test
+def a_command_waits_for_its_turn(place):
+    """on a terminal, exec names the execution that it waits for"""
+    with sandbox(place) as box:
+        first = box.start("exec", "-q", "--", "sh", "-c",
+                          "until [ -e go ]; do sleep 0.1; done")
+        assert eventually(lambda: "step_id" in (box.jobs() or [{}])[0], 10)
+        with box.terminal("exec", "--", "echo", "my turn") as terminal:
+            terminal.expect("waiting for execution %d" % box.jobs()[0]["exec_id"])
+            box.text("exec", "--step=none", "--", "touch", "go")
+            terminal.expect("my turn")
+            equal(terminal.wait(), 0)
+        equal(first.wait(timeout=30), 0)
+
+
+@test
 def background(place):
     """a detached execution goes on; its output can be read, followed, waited
     for, attached to and ended"""
