@@ -176,6 +176,8 @@ static int execute(const char *name, const struct exec_options *options,
         ask_for_login(payload);
     if (options->detach)
         return start_detached(record, payload);
+    if (!words && !options->request.step)
+        cli_hints_tell_one_step(record);
     exit_code = exec_client_run(record, "exec.start", payload, &client);
     if (words)
         cli_hints_tell_not_found_in(record, words, exit_code);

@@ -84,3 +84,11 @@ void cli_hints_tell_not_found_in(const struct sandbox_record *record,
                 "Python\n");
     }
 }
+
+void cli_hints_tell_one_step(const struct sandbox_record *record)
+{
+    if (is_minimal(record))
+        fprintf(stderr,
+                CLI_PROGRAM ": the whole session is one step: the image "
+                            "'" GUEST_IMAGE_DEFAULT "' has no bash or zsh\n");
+}

@@ -20,4 +20,8 @@ void cli_hints_tell_not_found(const struct cli_machine *machine, int exit_code);
 void cli_hints_tell_not_found_in(const struct sandbox_record *record,
                                  char **words, int exit_code);
 
+/* Before a login shell: the minimal image has no shell whose lines are steps.
+ */
+void cli_hints_tell_one_step(const struct sandbox_record *record);
+
 #endif
