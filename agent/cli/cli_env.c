@@ -16,6 +16,8 @@
 #include "common/fd.h"
 #include "common/host_environ.h"
 
+#define NAME_CHARACTERS G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"
+
 enum { FILE_MAX = 1 << 20 };
 
 static gboolean fail(GError **error, const char *path, const char *problem)
@@ -25,11 +27,16 @@ static gboolean fail(GError **error, const char *path, const char *problem)
     return FALSE;
 }
 
-bool cli_env_is_valid(const char *entry)
+const char *cli_env_problem(const char *entry)
 {
     size_t len = strcspn(entry, "=");
 
-    return len > 0 && g_utf8_validate(entry, (gssize)len, NULL);
+    if (len == 0)
+        return "the variable has no name; write NAME=VALUE";
+    if (g_ascii_isdigit(*entry) || strspn(entry, NAME_CHARACTERS) != len)
+        return "the variable's name must have letters, digits and _ only, and "
+               "not begin with a digit; write NAME=VALUE";
+    return NULL;
 }
 
 /* Replace *env by one with this entry. */
@@ -102,10 +109,11 @@ static char *read_file(const char *path, bool shared,
 static gboolean check_line(const char *line, const char *path, unsigned number,
                            bool shared, GError **error)
 {
-    if (!cli_env_is_valid(line))
+    const char *problem = cli_env_problem(line);
+
+    if (problem)
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "--env-file %s: line %u has no name; write NAME=VALUE",
-                    path, number);
+                    "--env-file %s: line %u: %s", path, number, problem);
     else if (shared && !strchr(line, '='))
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                     "--env-file %s: line %u would pass on %.100s of this host, "
@@ -146,10 +154,11 @@ char **cli_env_read(char **files, char **entries, const char *const *folders,
             return NULL;
     }
     for (; entries && *entries; entries++) {
-        if (!cli_env_is_valid(*entries)) {
-            g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                        "-e %s: the variable has no name; write NAME=VALUE",
-                        *entries);
+        const char *problem = cli_env_problem(*entries);
+
+        if (problem) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, "-e %s: %s",
+                        *entries, problem);
             return NULL;
         }
         add(&env, *entries);

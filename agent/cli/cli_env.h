@@ -8,8 +8,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* Return whether an entry of -e has a name. */
-bool cli_env_is_valid(const char *entry);
+/* Return what is wrong with the name of an entry (static), or NULL. */
+const char *cli_env_problem(const char *entry);
 
 /* Read the variables of files and entries (each may be NULL): NAME=VALUE, or
  * NAME, which passes on this host's value, if it is set. Later ones win, and

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_hints.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/exec_client.h"
@@ -165,6 +166,7 @@ static int execute(const char *name, const struct exec_options *options,
     g_autoptr(sandbox_record)
         record = cli_sandbox_find(name, CLI_SANDBOX_RUNNING);
     json_t *payload = record ? make_request(record, options) : NULL;
+    int exit_code;
 
     if (!payload)
         return CLI_RUN_FAILED;
@@ -174,7 +176,12 @@ static int execute(const char *name, const struct exec_options *options,
         ask_for_login(payload);
     if (options->detach)
         return start_detached(record, payload);
-    return exec_client_run(record, "exec.start", payload, &client);
+    if (!words && !options->request.step)
+        cli_hints_tell_one_step(record);
+    exit_code = exec_client_run(record, "exec.start", payload, &client);
+    if (words)
+        cli_hints_tell_not_found_in(record, words, exit_code);
+    return exit_code;
 }
 
 static bool check_terminal(const struct exec_options *options, const char *verb)

@@ -43,6 +43,7 @@ const char *cli_guest_problem(const struct cli_guest *guest,
 {
     struct git_identity identity;
     bool ok = parse_identity(guest->git_identity, &identity);
+    const char *problem;
 
     git_identity_clear(&identity);
     *ret_option = "git-identity";
@@ -50,8 +51,8 @@ const char *cli_guest_problem(const struct cli_guest *guest,
         return "must be host, none, or \"NAME <ADDRESS>\"";
     *ret_option = "env";
     for (char **entry = guest->env; entry && *entry; entry++) {
-        if (!cli_env_is_valid(*entry))
-            return "the variable has no name; write NAME=VALUE";
+        if ((problem = cli_env_problem(*entry)))
+            return problem;
     }
     *ret_option = "workdir";
     if (guest->workdir && !*guest->workdir)

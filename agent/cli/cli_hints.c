@@ -14,6 +14,8 @@
 #include "agent/cli/cli_progress.h"
 #include "agent/vm/guest_image.h"
 
+#define SHELL_CHARACTERS " \t\n;&|<>()$`*?"
+
 enum {
     EXIT_NOT_FOUND = 127, /* as the shell does */
 };
@@ -49,4 +51,44 @@ void cli_hints_tell_not_found(const struct cli_machine *machine, int exit_code)
             ": command not found: the image '" GUEST_IMAGE_DEFAULT
             "' has only busybox; use --image=debian for git, make, gcc and "
             "Python\n");
+}
+
+static bool is_minimal(const struct sandbox_record *record)
+{
+    json_t *session = json_object_get(record->config, "session");
+    json_t *vm = json_object_get(session, "vm");
+    const char *image = json_string_value(json_object_get(vm, "image"));
+
+    return !json_object_get(vm, "kernel") &&
+           (!image || strcmp(image, GUEST_IMAGE_DEFAULT) == 0);
+}
+
+void cli_hints_tell_not_found_in(const struct sandbox_record *record,
+                                 char **words, int exit_code)
+{
+    if (exit_code != EXIT_NOT_FOUND)
+        return;
+    if (words && !words[1] && words[0][strcspn(words[0], SHELL_CHARACTERS)]) {
+        g_autofree char *quoted = g_shell_quote(words[0]);
+
+        fprintf(stderr,
+                CLI_PROGRAM
+                ": exec has no shell; a command line needs one: " CLI_PROGRAM
+                " exec -- sh -c %s\n",
+                quoted);
+    } else if (is_minimal(record)) {
+        fprintf(stderr, CLI_PROGRAM
+                ": command not found: the image '" GUEST_IMAGE_DEFAULT
+                "' has only busybox; '" CLI_PROGRAM
+                " up --image=debian' starts a sandbox with git, make, gcc and "
+                "Python\n");
+    }
+}
+
+void cli_hints_tell_one_step(const struct sandbox_record *record)
+{
+    if (is_minimal(record))
+        fprintf(stderr,
+                CLI_PROGRAM ": the whole session is one step: the image "
+                            "'" GUEST_IMAGE_DEFAULT "' has no bash or zsh\n");
 }

@@ -150,7 +150,7 @@ int cli_join_run(const struct sandbox_record *record,
     exit_code = payload
                     ? exec_client_run(record, "exec.start", payload, &options)
                     : CLI_RUN_FAILED;
-    cli_hints_tell_not_found(machine, exit_code);
+    cli_hints_tell_not_found_in(record, NULL, exit_code);
     json_decref(info);
     return exit_code;
 }

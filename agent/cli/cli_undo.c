@@ -135,7 +135,7 @@ static int refused(const struct request *r, const struct undo_result *result)
 
         fprintf(stderr, "%s\n", line);
     }
-    fprintf(stderr, "--force %ss anyway; %s\n", r->verb->name,
+    fprintf(stderr, "--force %ses anyway; %s\n", r->verb->name,
             r->verb == &verb_redo ? "edits that are in the way are lost"
                                   : "'" CLI_PROGRAM
                                     " redo' brings your edits back");

@@ -4,6 +4,8 @@
  */
 #include "agent/cli/cli_undo_options.h"
 
+#include <string.h>
+
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 
@@ -13,6 +15,19 @@ void cli_undo_options_clear(struct cli_undo_options *options)
     g_free(options->output.color);
     g_free(options->step_word);
     g_free(options->to_word);
+}
+
+/* A word that is no number is likely a path. */
+static void print_no_count(const char *command, const char *word)
+{
+    bool is_path = word[strspn(word, G_CSET_DIGITS)] && *word != '-' &&
+                   strcmp(command, "undo") == 0;
+
+    cli_options_wrong("%s: '%s' is not a step count; %s%s%s'" CLI_PROGRAM
+                      " %s 2' takes the two newest",
+                      command, word, is_path ? "'" CLI_PROGRAM " undo -- " : "",
+                      is_path ? word : "", is_path ? "' restores a path, " : "",
+                      command);
 }
 
 /* Parse "[N]"; print a message and return 0 if it is not a count. */
@@ -27,9 +42,7 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
                              argv[1], 10, 1, CLI_MAX_STEPS, &steps, NULL))
         return steps;
     else
-        cli_options_wrong("%s: '%s' is not a step count; '" CLI_PROGRAM
-                          " %s 2' takes the two newest",
-                          command, argv[1], command);
+        print_no_count(command, argv[1]);
     return 0;
 }
 

@@ -27,6 +27,7 @@ enum {
     INPUT_CHUNK = 32 * 1024,
     MAX_INPUTS = 4, /* requests that wait for their answer */
     START_MS = 60 * 1000,
+    WAITS_MS = 500, /* then a user sees that the command waits for its turn */
 };
 
 struct exec_client {
@@ -37,7 +38,7 @@ struct exec_client {
     GMainLoop *loop;
     struct exec_output *output;
     struct exec_keys *keys; /* or NULL */
-    guint input_source, signals[4];
+    guint input_source, waits_source, signals[4];
     unsigned inputs; /* that wait for their answer */
     bool input_ended, detached, over;
     bool is_broken;  /* the reader of the output has ended */
@@ -310,6 +311,53 @@ static const struct exec_output_callbacks output_callbacks = {
     .broken = on_output_broken,
 };
 
+/* ---- the turn ------------------------------------------------------------ */
+
+static const char *state_of(json_t *execution)
+{
+    const char *state = json_string_value(json_object_get(execution, "state"));
+
+    return state ? state : "";
+}
+
+/* Print what the execution waits for, if it does: the one that runs with a
+ * step. The terminal may be in raw mode. */
+static void on_executions(json_t *payload, const GError *error, json_t *data,
+                          void *opaque)
+{
+    struct exec_client *client = opaque;
+    gint64 blocker = 0;
+    bool waits = false;
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(json_object_get(payload, "executions"), i, entry)
+    {
+        gint64 id = json_integer_value(json_object_get(entry, "exec_id"));
+
+        if (id == client->id)
+            waits = strcmp(state_of(entry), "waiting") == 0;
+        else if (strcmp(state_of(entry), "running") == 0 &&
+                 json_object_get(entry, "step_id"))
+            blocker = id;
+    }
+    if (!waits || !blocker || client->over)
+        return;
+    fprintf(stderr,
+            CLI_PROGRAM ": waiting for execution %" G_GINT64_FORMAT "%s\n",
+            blocker, client->options->terminal ? "\r" : "");
+}
+
+static gboolean on_waits(gpointer data)
+{
+    struct exec_client *client = data;
+
+    client->waits_source = 0;
+    control_link_request(client->link, "exec.list", json_object(),
+                         on_executions, client);
+    return G_SOURCE_REMOVE;
+}
+
 /* ---- life ---------------------------------------------------------------- */
 
 static void take_early(struct exec_client *client)
@@ -364,9 +412,12 @@ static void serve(struct exec_client *client)
     for (int i = 0; i < client->interrupts && i < 2; i++)
         pass_interrupt(client, i + 1);
     watch_input(client);
+    if (!client->over && isatty(STDERR_FILENO))
+        client->waits_source = g_timeout_add(WAITS_MS, on_waits, client);
     if (!client->over)
         g_main_loop_run(client->loop);
     g_clear_handle_id(&client->input_source, g_source_remove);
+    g_clear_handle_id(&client->waits_source, g_source_remove);
 }
 
 static struct exec_client *client_new(const struct exec_client_options *options)

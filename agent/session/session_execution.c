@@ -30,8 +30,7 @@ struct execution *execution_get(const struct session *session, gint64 id,
     if (!found)
         g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
                     "execution %" G_GINT64_FORMAT
-                    ": not found; 'stepback jobs', or exec.list, lists those "
-                    "that are known",
+                    ": not found; 'stepback jobs' lists those that are known",
                     id);
     return found;
 }

@@ -123,7 +123,7 @@ void session_port_remove(struct session *session, const struct port_spec *spec,
         port = published_ports_find(machine_ports(session->machine), spec);
         if (!port)
             g_set_error(&error, STEPBACK_ERROR, ERROR_NOT_FOUND,
-                        "%s: not a published port; port.list has them",
+                        "%s: not a published port; 'stepback port' lists them",
                         port_spec_format(spec, text));
     }
     if (!port) {

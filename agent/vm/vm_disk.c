@@ -187,8 +187,8 @@ struct vm_disk *vm_disk_open(const struct session_config *config,
     if (!image->rootfs) {
         g_set_error_literal(
             error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-            "the image runs in memory and has no disk to keep (--persist; the "
-            "field 'vm_mode' of the API); use the image debian");
+            "the image runs in memory and has no disk to keep (--persist); use "
+            "the image debian");
         return NULL;
     }
     disk = g_new0(struct vm_disk, 1);

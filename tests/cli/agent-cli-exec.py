@@ -107,6 +107,8 @@ def streams_and_codes(place):
 @test
 def bad_command_lines(place):
     """a wrong command line says what is right, and starts nothing"""
+    with open(place.root + "/exports", "w") as file:
+        file.write("A=1\nexport C=3\n")
     with sandbox(place) as box:
         for words, code, part in (
                 (["exec"], 2, "a command is missing"),
@@ -114,6 +116,10 @@ def bad_command_lines(place):
                 (["exec", "none", "--", "x"], 125, "none: not found"),
                 (["exec", "-it", "--", "true"], 2, "leave out -t"),
                 (["exec", "-e", "=x", "--", "true"], 125, "has no name"),
+                (["exec", "-e", "1X=2", "--", "true"], 125,
+                 "-e 1X=2: the variable's name must"),
+                (["exec", "--env-file", place.root + "/exports", "--", "true"],
+                 125, "exports: line 2: the variable's name must"),
                 (["exec", "--step=two", "--", "true"], 125, "'step'"),
                 (["exec", "--detach-keys=foo", "--", "true"], 2,
                  "no key sequence"),
@@ -128,6 +134,42 @@ def bad_command_lines(place):
         equal(box.jobs(), [])
         done = box.run("exec", "--", "true", cwd=place.root)
         equal(done.returncode, 125)
+
+
+@test
+def commands_that_are_not_found(place):
+    """exec without a shell says so for a command line, and names the image
+    debian for a command that minimal does not have"""
+    with sandbox(place) as box:
+        line = "exec has no shell; a command line needs one: "
+        image = "'minimal' has only busybox; 'stepback up --image=debian'"
+        for words, code, part in (
+                (["exec", "--", "echo one > a.txt"], 127,
+                 line + "stepback exec -- sh -c 'echo one > a.txt'\n"),
+                (["exec", "--", "no-such-command", "a b"], 127, image),
+                (["run", "--", "exit 127"], 127, image),
+                (["exec", "--", "sh", "-c", "exit 126"], 126, "")):
+            done = box.run(*words)
+            err = done.stderr.decode()
+            equal((words, done.returncode), (words, code))
+            contains(err, part)
+            equal((words, line in err, image in err),
+                  (words, line in part, image in part))
+
+
+@test
+def a_command_waits_for_its_turn(place):
+    """on a terminal, exec names the execution that it waits for"""
+    with sandbox(place) as box:
+        first = box.start("exec", "-q", "--", "sh", "-c",
+                          "until [ -e go ]; do sleep 0.1; done")
+        assert eventually(lambda: "step_id" in (box.jobs() or [{}])[0], 10)
+        with box.terminal("exec", "--", "echo", "my turn") as terminal:
+            terminal.expect("waiting for execution %d" % box.jobs()[0]["exec_id"])
+            box.text("exec", "--step=none", "--", "touch", "go")
+            terminal.expect("my turn")
+            equal(terminal.wait(), 0)
+        equal(first.wait(timeout=30), 0)
 
 
 @test

@@ -193,6 +193,21 @@ def interrupts(place):
 
 
 @test
+def one_step_is_announced(place):
+    """shell says that the session is one step in the image minimal, unless
+    --step was given"""
+    note = "the whole session is one step: the image 'minimal' has no bash"
+    with sandbox(place) as box:
+        for words, wanted in (((), True), (("--step=none",), False)):
+            with box.terminal("shell", "-e", "HOME=" + box.home,
+                              *words) as terminal:
+                before = terminal.expect(PROMPT)
+                equal((words, note in before), (words, wanted))
+                terminal.send("exit\n")
+                equal(terminal.wait(), 0)
+
+
+@test
 def a_shell_that_dies(place):
     """a shell that dies within a line closes its step; background jobs keep no
     step open"""

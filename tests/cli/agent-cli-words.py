@@ -271,6 +271,8 @@ def errors_name_the_next_command(place):
             (["preview", "--to", "9"], "stepback history -C"),
             (["redo"], "stepback history -C"),
             (["undo", "x"], "'stepback undo 2'"),
+            (["undo", "notes.txt"], "'stepback undo -- notes.txt' restores"),
+            (["redo", "x"], "count; 'stepback redo 2'"),
             (["undo", "--bogus"], "'stepback undo --help'")):
         status, out, err = call(place, *words, "-C", place.share)
         equal((words, status == 0, out), (words, False, b""))
