@@ -136,6 +136,8 @@ def side_by_side(place):
         "sh", "-c", "while read name; do echo s > $name; echo did; done",
         stdin=True, step="none")
     first = agent.launch("cat", stdin=True)
+    agent.ask("exec.input", exec_id=first, data="x\n")
+    agent.collect(first, b"x\n")  # its step is open
     agent.ask("exec.input", exec_id=server, data="by-server\n")
     agent.collect(server, b"did\n")
     equal({i: e["state"] for i, e in executions(agent).items()},
