@@ -46,6 +46,7 @@ struct exec_client {
     char *complaint; /* an error to print once the terminal is restored */
     int interrupts;
     int exit_code;
+    unsigned rows, columns; /* the size that was sent; 0: none yet */
 };
 
 static void quit(struct exec_client *client, int exit_code)
@@ -60,6 +61,24 @@ static void request(struct exec_client *client, const char *type,
 {
     json_object_set_new(payload, "exec_id", json_integer(client->id));
     control_link_request(client->link, type, payload, NULL, NULL);
+}
+
+/* Also called for SIGWINCH. */
+static gboolean send_size(gpointer data)
+{
+    struct exec_client *client = data;
+    unsigned rows, columns;
+
+    if (client->id && client->options->terminal &&
+        term_guard_size(STDIN_FILENO, &rows, &columns) &&
+        (rows != client->rows || columns != client->columns)) {
+        client->rows = rows;
+        client->columns = columns;
+        request(client, "exec.resize",
+                json_pack("{s:i, s:i}", "rows", (int)rows, "columns",
+                          (int)columns));
+    }
+    return G_SOURCE_CONTINUE;
 }
 
 /* ---- input --------------------------------------------------------------- */
@@ -115,6 +134,7 @@ static gboolean on_input(int fd, GIOCondition condition, gpointer data)
         detach(client);
         return G_SOURCE_REMOVE;
     }
+    send_size(client); /* SIGWINCH may come after what is typed then */
     if (len > 0 || n <= 0)
         send_input(client, chunk, len, n <= 0);
     watch_input(client);
@@ -227,19 +247,6 @@ static const struct control_link_callbacks callbacks = {
 };
 
 /* ---- signals ------------------------------------------------------------- */
-
-static gboolean on_resize(gpointer data)
-{
-    struct exec_client *client = data;
-    unsigned rows, columns;
-
-    if (client->id && client->options->terminal &&
-        term_guard_size(STDIN_FILENO, &rows, &columns))
-        request(client, "exec.resize",
-                json_pack("{s:i, s:i}", "rows", (int)rows, "columns",
-                          (int)columns));
-    return G_SOURCE_CONTINUE;
-}
 
 static void pass_signal(struct exec_client *client, int number)
 {
@@ -408,7 +415,7 @@ static bool begin(struct exec_client *client, const char *type, json_t *payload)
 
 static void serve(struct exec_client *client)
 {
-    on_resize(client);
+    send_size(client);
     for (int i = 0; i < client->interrupts && i < 2; i++)
         pass_interrupt(client, i + 1);
     watch_input(client);
@@ -433,7 +440,7 @@ static struct exec_client *client_new(const struct exec_client_options *options)
     client->signals[0] = g_unix_signal_add(SIGINT, on_interrupt, client);
     client->signals[1] = g_unix_signal_add(SIGTERM, on_terminate, client);
     client->signals[2] = g_unix_signal_add(SIGHUP, on_hangup, client);
-    client->signals[3] = g_unix_signal_add(SIGWINCH, on_resize, client);
+    client->signals[3] = g_unix_signal_add(SIGWINCH, send_size, client);
     return client;
 }
 
