@@ -399,7 +399,7 @@ void exec_cancel_step(struct exec *exec)
     end_line(exec);
 }
 
-/* What is left of a denied step changes nothing any more. */
+/* The rest of a denied step can change nothing. */
 static void deny_inner_step(struct exec *exec)
 {
     if (exec->stop_reason || exec->step_stop)

@@ -14,7 +14,7 @@ GPtrArray *session_guard_new_list(void);
 char *session_guard_make_id(const struct session *session, unsigned index,
                             const char *daemon_id);
 
-/* Handle a daemon's event that is to be relayed. If it is about a decision,
+/* Take a daemon's event before it is relayed. If it is about a decision,
  * return the frontend's id of the decision, a new string, to which the event
  * then points; otherwise NULL. */
 char *session_guard_take_event(struct session *session, unsigned index,

@@ -378,7 +378,7 @@ time.sleep(1000)
 
 @test
 def too_many_at_once(place):
-    """a command with too many connections to the socket is told so"""
+    """a command with too many connections to the socket gets the reason"""
     agent = Sandbox(place)
     code, out, err = agent.script("exec python3 -c '%s'" % (CLIENT + """
 import subprocess
