@@ -52,24 +52,6 @@ static ZSTD_DCtx *new_context(void)
     return zstd;
 }
 
-static int stream_open(struct stream *s, int blobs)
-{
-    *s = (struct stream){ .fd = open_regular(blobs, PACK_NAME), .hint = 1 };
-    if (s->fd != -ENOENT) {
-        s->in_size = PACK_MAX_DATA;
-    } else {
-        s->fd = open_regular(blobs, PACK_COMPRESSED);
-        s->in_size = ZSTD_DStreamInSize();
-        s->zstd = s->fd < 0 ? NULL : new_context();
-        if (s->fd >= 0 && !s->zstd)
-            return -ENOMEM;
-    }
-    if (s->fd < 0)
-        return s->fd;
-    s->in = g_malloc(s->in_size);
-    return 0;
-}
-
 static void stream_close(struct stream *s)
 {
     ZSTD_freeDCtx(s->zstd);
@@ -89,6 +71,42 @@ static int stream_fill(struct stream *s)
         return -errno;
     s->input = (ZSTD_inBuffer){ s->in, (size_t)n, 0 };
     return n == 0 ? -ENODATA : 0;
+}
+
+/*
+ * A libzstd that was built with its legacy formats (ZSTD_LEGACY_SUPPORT; as
+ * Debian's is) also decodes those of versions 0.5 to 0.7, and obeys no limit of
+ * the window there: 2 GiB for an input of 15 bytes.
+ */
+static int check_magic(struct stream *s)
+{
+    uint32_t magic;
+    int rc = stream_fill(s);
+
+    if (rc < 0)
+        return rc == -ENODATA ? 0 : rc;
+    if (s->input.size < sizeof(magic))
+        return -EBADMSG;
+    memcpy(&magic, s->in, sizeof(magic));
+    return le32toh(magic) == ZSTD_MAGICNUMBER ? 0 : -EBADMSG;
+}
+
+static int stream_open(struct stream *s, int blobs)
+{
+    *s = (struct stream){ .fd = open_regular(blobs, PACK_NAME), .hint = 1 };
+    if (s->fd != -ENOENT) {
+        s->in_size = PACK_MAX_DATA;
+    } else {
+        s->fd = open_regular(blobs, PACK_COMPRESSED);
+        s->in_size = ZSTD_DStreamInSize();
+        s->zstd = s->fd < 0 ? NULL : new_context();
+        if (s->fd >= 0 && !s->zstd)
+            return -ENOMEM;
+    }
+    if (s->fd < 0)
+        return s->fd;
+    s->in = g_malloc(s->in_size);
+    return s->zstd ? check_magic(s) : 0;
 }
 
 /* Return the number of bytes read, > 0, or an error as stream_fill(). */
