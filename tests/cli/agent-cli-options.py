@@ -194,7 +194,9 @@ def persistent_machines_keep_their_disk(place):
     write(place.image + "/rootfs.ext4", "\0" * 4096)
     good(place, "run", *VM, "--persist", "--", "exit 0")
     disk, = glob.glob(place.root + "/state/stepback/vm/*/disk.qcow2")
-    first = os.stat(disk).st_ino
+    # Held open, so that no other disk gets its inode number.
+    held = os.open(disk, os.O_RDONLY)
+    first = os.fstat(held).st_ino
     up(place, "--persist")
     contains(qemu(place), "file=" + disk)
     refused(place, "run", "--new-disk", "--", "true", part="this --new-disk",
@@ -212,6 +214,7 @@ def persistent_machines_keep_their_disk(place):
     up(place, "--new-disk")
     contains(qemu(place), "file=" + disk)
     second = os.stat(disk).st_ino
+    os.close(held)
     equal(second != first, True)
     good(place, "stop")
     good(place, "up", "share")  # its configuration does not say "new"
