@@ -215,11 +215,11 @@ class P9(vm.Roundtrip):
         check(vm.snapshot(self.library) == before, "it was changed")
 
     def wait_for_mount(self):
-        """After a loss: the folder is there again."""
+        """After a loss: both folders are there again."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            result, _ = self.execute("cd / && test -e /mnt/p/a"
-                                     .replace("/mnt/p", self.guest[0]))
+            result, _ = self.execute(
+                f"cd / && test -e {self.guest[0]}/a -a -e {self.guest[1]}/book")
             if result["exit_code"] == 0:
                 return
             time.sleep(0.2)
