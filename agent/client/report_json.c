@@ -6,13 +6,10 @@
 
 #include <string.h>
 
+#include "common/change_json.h"
 #include "common/json_bytes.h"
 
-static const char *const change_names[IC_CHANGE_TYPES] = {
-    [IC_CREATED] = "created",   [IC_MODIFIED] = "modified",
-    [IC_DELETED] = "deleted",   [IC_RENAMED] = "renamed",
-    [IC_METADATA] = "metadata",
-};
+_Static_assert(CHANGE_NAMES == IC_CHANGE_TYPES, "a type has no name");
 
 /* ---- members ------------------------------------------------------------- */
 
@@ -125,39 +122,6 @@ json_t *reports_to_json(const GPtrArray *reports)
 
 /* ---- changes ------------------------------------------------------------- */
 
-static void add_by(struct step_change *change, json_t *member)
-{
-    if (member && change->n_by < IC_MAX_BY)
-        change->by[change->n_by++] = json_integer_value(member);
-}
-
-static void take_by(struct step_change *change, json_t *object)
-{
-    json_t *member;
-    size_t i;
-
-    add_by(change, json_object_get(object, "by"));
-    json_array_foreach(json_object_get(object, "also_by"), i, member)
-        add_by(change, member);
-}
-
-/* "by" is the first execution, "also_by" has the others. */
-static void set_by(json_t *object, const struct step_change *change)
-{
-    json_t *list = json_array();
-
-    for (unsigned i = 0; i < change->n_by; i++)
-        json_array_append_new(list, change->by[i] > 0
-                                        ? json_integer(change->by[i])
-                                        : json_string("?"));
-    if (change->n_by > 0)
-        json_object_set(object, "by", json_array_get(list, 0));
-    json_array_remove(list, 0);
-    if (change->n_by > 1)
-        json_object_set(object, "also_by", list);
-    json_decref(list);
-}
-
 static void add_change(GPtrArray *changes, json_t *object, const char *label)
 {
     const char *name = json_string_value(json_object_get(object, "change"));
@@ -175,7 +139,7 @@ static void add_change(GPtrArray *changes, json_t *object, const char *label)
         change->size_before = get_int(object, "size_before", -1);
         change->size_after = get_int(object, "size_after", -1);
         change->directory = g_strdup(label);
-        take_by(change, object);
+        change->n_by = change_json_get_by(object, change->by, IC_MAX_BY);
         g_ptr_array_add(changes, change);
     }
     g_free(path);
@@ -200,7 +164,7 @@ static json_t *change_to_json(const struct step_change *change)
         set_int(object, "size_before", change->size_before);
     if (change->size_after >= 0)
         set_int(object, "size_after", change->size_after);
-    set_by(object, change);
+    change_json_set_by(object, change->by, change->n_by);
     set_label(object, change->directory);
     return object;
 }

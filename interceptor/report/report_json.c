@@ -4,50 +4,12 @@
  */
 #include <string.h>
 
+#include "common/change_json.h"
 #include "common/json_bytes.h"
 #include "interceptor/log/json_time.h"
 #include "interceptor/report/report.h"
 
-static const char *const change_names[] = {
-    [IC_CREATED] = "created",   [IC_MODIFIED] = "modified",
-    [IC_DELETED] = "deleted",   [IC_RENAMED] = "renamed",
-    [IC_METADATA] = "metadata",
-};
-
-/* "by" is the first execution, "also_by" has the others. */
-static void set_by(json_t *object, const struct ic_change *change)
-{
-    json_t *list = json_array();
-
-    for (unsigned i = 0; i < change->n_by; i++)
-        json_array_append_new(list, change->by[i] > 0
-                                        ? json_integer(change->by[i])
-                                        : json_string("?"));
-    if (change->n_by > 0)
-        json_object_set(object, "by", json_array_get(list, 0));
-    json_array_remove(list, 0);
-    if (change->n_by > 1)
-        json_object_set(object, "also_by", list);
-    json_decref(list);
-}
-
-static void add_by(struct ic_change *change, json_t *member)
-{
-    json_int_t id = json_integer_value(member);
-
-    if (member && change->n_by < IC_MAX_BY)
-        change->by[change->n_by++] = MAX(id, 0);
-}
-
-static void get_by(struct ic_change *change, json_t *object)
-{
-    json_t *member;
-    size_t i;
-
-    add_by(change, json_object_get(object, "by"));
-    json_array_foreach(json_object_get(object, "also_by"), i, member)
-        add_by(change, member);
-}
+_Static_assert(CHANGE_NAMES == IC_CHANGE_TYPES, "a type has no name");
 
 json_t *report_change_to_json(const struct ic_change *change)
 {
@@ -68,7 +30,7 @@ json_t *report_change_to_json(const struct ic_change *change)
     if (change->size_after >= 0)
         json_object_set_new(object, "size_after",
                             json_integer(change->size_after));
-    set_by(object, change);
+    change_json_set_by(object, change->by, change->n_by);
     return object;
 }
 
@@ -132,7 +94,7 @@ static void change_from_json(struct ic_step_info *info, json_t *object)
         change->from = json_bytes_get(object, "from", NULL);
         change->size_before = get_size(object, "size_before");
         change->size_after = get_size(object, "size_after");
-        get_by(change, object);
+        change->n_by = change_json_get_by(object, change->by, IC_MAX_BY);
         g_ptr_array_add(info->changes, change);
     }
     g_free(path);
