@@ -21,7 +21,7 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_progress.h"
 #include "agent/vm/boot_trial.h"
-#include "agent/vm/session_config.h"
+#include "agent/machine/session_config.h"
 
 /* Durations of a trial, in us. */
 enum part {

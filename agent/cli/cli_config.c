@@ -15,7 +15,7 @@
 #include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
-#include "agent/vm/host_identity.h"
+#include "agent/machine/host_identity.h"
 
 struct row {
     const struct cli_setting *setting;

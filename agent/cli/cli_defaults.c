@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/vm/guest_image.h"
-#include "agent/vm/share_check.h"
+#include "agent/machine/guest_image.h"
+#include "agent/machine/share_check.h"
 #include "common/errors.h"
 #include "common/fd.h"
 

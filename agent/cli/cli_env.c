@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/base/command.h"
-#include "agent/vm/share_check.h"
+#include "agent/machine/share_check.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/host_environ.h"

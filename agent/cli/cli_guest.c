@@ -9,8 +9,8 @@
 #include "agent/base/certificates.h"
 #include "agent/base/command.h"
 #include "agent/cli/cli_env.h"
-#include "agent/vm/host_identity.h"
-#include "agent/vm/share_check.h"
+#include "agent/machine/host_identity.h"
+#include "agent/machine/share_check.h"
 #include "agent/wire/env_json.h"
 #include "common/json_bytes.h"
 

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "agent/vm/session_config.h"
+#include "agent/machine/session_config.h"
 
 /* The values as given: owned, NULL if not given. */
 struct cli_guest {

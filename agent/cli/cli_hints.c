@@ -12,7 +12,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_progress.h"
-#include "agent/vm/guest_image.h"
+#include "agent/machine/guest_image.h"
 
 #define SHELL_CHARACTERS " \t\n;&|<>()$`*?"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "agent/cli/cli_ports.h"
-#include "agent/vm/accel.h"
-#include "agent/vm/backend_kind.h"
-#include "agent/vm/guest_image.h"
+#include "agent/machine/accel.h"
+#include "agent/machine/backend_kind.h"
+#include "agent/machine/guest_image.h"
 #include "common/byte_size.h"
 #include "common/json_bytes.h"
 #include "common/real_path.h"

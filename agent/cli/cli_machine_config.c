@@ -9,8 +9,8 @@
 #include "agent/cli/cli_defaults.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_ports.h"
-#include "agent/vm/guest_image.h"
-#include "agent/vm/session_config_check.h"
+#include "agent/machine/guest_image.h"
+#include "agent/machine/session_config_check.h"
 #include "agent/vm/vm_disk.h"
 
 /* Return an option's path as an absolute one, NULL for NULL. */

@@ -31,7 +31,7 @@
 #include "agent/cli/cli_summary.h"
 #include "agent/cli/log_above.h"
 #include "agent/session/session.h"
-#include "agent/vm/machine.h"
+#include "agent/machine/machine.h"
 #include "common/byte_size.h"
 #include "common/inherited.h"
 #include "common/log.h"

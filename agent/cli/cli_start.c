@@ -13,7 +13,7 @@
 #include "agent/sandbox/sandbox_name.h"
 #include "agent/sandbox/sandbox_spawn.h"
 #include "agent/sandbox/sandbox_store.h"
-#include "agent/vm/share_check.h"
+#include "agent/machine/share_check.h"
 #include "agent/wire/config_json.h"
 #include "common/errors.h"
 #include "common/fd.h"

@@ -6,7 +6,7 @@
 #define AGENT_CLI_CLI_START_H
 
 #include "agent/sandbox/sandbox_record.h"
-#include "agent/vm/session_config.h"
+#include "agent/machine/session_config.h"
 
 /* Create a sandbox with this configuration (borrowed), start it, and wait until
  * it runs. name NULL: that of the first folder. A sandbox whose first start

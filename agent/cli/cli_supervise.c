@@ -38,7 +38,7 @@
 #include "agent/session/session_exec.h"
 #include "agent/stdio/api_socket.h"
 #include "agent/stdio/stdio_ops.h"
-#include "agent/vm/share_check.h"
+#include "agent/machine/share_check.h"
 #include "agent/wire/config_json.h"
 #include "agent/wire/status_json.h"
 #include "common/errors.h"

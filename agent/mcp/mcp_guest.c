@@ -5,7 +5,7 @@
 #include "agent/mcp/mcp_guest.h"
 
 #include "agent/mcp/mcp_text.h"
-#include "agent/vm/guest_image.h"
+#include "agent/machine/guest_image.h"
 #include "shim/wire.h"
 
 static const char *const undo_text =

@@ -5,7 +5,7 @@
 #ifndef AGENT_MCP_MCP_GUEST_H
 #define AGENT_MCP_MCP_GUEST_H
 
-#include "agent/vm/session_config.h"
+#include "agent/machine/session_config.h"
 
 /* Return the server's instructions, a new string. config is borrowed; NULL: no
  * session runs. */

@@ -17,7 +17,7 @@
 #include "agent/mcp/mcp_guest.h"
 #include "agent/mcp/mcp_session_core.h"
 #include "agent/mcp/mcp_session_ops.h"
-#include "agent/vm/session_config.h"
+#include "agent/machine/session_config.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"

@@ -19,7 +19,7 @@
 #include "agent/base/reply.h"
 #include "agent/client/control_link.h"
 #include "agent/session/step_span.h"
-#include "agent/vm/guest_channel.h"
+#include "agent/machine/guest_channel.h"
 #include "common/errors.h"
 
 struct exec;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "agent/base/reply.h"
-#include "agent/vm/guest_channel.h"
+#include "agent/machine/guest_channel.h"
 
 struct exec_flow;
 

@@ -12,7 +12,7 @@
 #define AGENT_SESSION_LINE_STOP_H
 
 #include "agent/session/held_timer.h"
-#include "agent/vm/guest_channel.h"
+#include "agent/machine/guest_channel.h"
 
 /* Zero-initialized: idle. */
 struct line_stop {

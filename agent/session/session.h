@@ -27,8 +27,8 @@
 #include "agent/client/step_patch.h"
 #include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
-#include "agent/vm/guest_ports.h"
-#include "agent/vm/session_config.h"
+#include "agent/machine/guest_ports.h"
+#include "agent/machine/session_config.h"
 
 struct session;
 

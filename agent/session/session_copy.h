@@ -10,7 +10,7 @@
 #define AGENT_SESSION_SESSION_COPY_H
 
 #include "agent/session/session.h"
-#include "agent/vm/bulk_port.h"
+#include "agent/machine/bulk_port.h"
 
 /* The answer to session_copy(). */
 struct copy_started {

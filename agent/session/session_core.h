@@ -10,7 +10,7 @@
 #include "agent/client/step_merge.h"
 #include "agent/session/exec.h"
 #include "agent/session/session_events.h"
-#include "agent/vm/machine.h"
+#include "agent/machine/machine.h"
 
 struct session_listener {
     const struct session_callbacks *callbacks;

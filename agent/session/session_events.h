@@ -11,7 +11,7 @@
 #include "agent/base/command.h"
 #include "agent/base/undo_result.h"
 #include "agent/client/engine_event.h"
-#include "agent/vm/session_config.h"
+#include "agent/machine/session_config.h"
 
 /* Counters since the process started. */
 struct session_counters {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/client/settings_json.h"
+#include "agent/isolation/isolation.h"
 #include "agent/session/exec.h"
 #include "agent/session/session_command.h"
 #include "agent/session/session_core.h"
@@ -278,8 +279,9 @@ void session_start(struct session *session, struct session_config *config,
     }
     session->config = config;
     if (open_folders(session, &error))
-        session->machine = machine_new(config, session->log_level,
-                                       &machine_callbacks, session, &error);
+        session->machine = machine_new(isolation_machine_kind(config), config,
+                                       session->log_level, &machine_callbacks,
+                                       session, &error);
     if (!session->machine) {
         forget_machine(session);
         reply_post_error(done, opaque, error);

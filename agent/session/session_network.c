@@ -5,7 +5,7 @@
 #include "agent/session/session_core.h"
 
 #include "agent/session/session.h"
-#include "agent/vm/share_check.h"
+#include "agent/machine/share_check.h"
 #include "common/errors.h"
 
 struct change {

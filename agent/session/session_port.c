@@ -5,7 +5,7 @@
 #include "agent/session/session_port.h"
 
 #include "agent/session/session.h"
-#include "agent/vm/published_ports.h"
+#include "agent/machine/published_ports.h"
 #include "common/errors.h"
 
 struct change {

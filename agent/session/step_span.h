@@ -14,7 +14,7 @@
 
 #include "agent/base/undo_result.h"
 #include "agent/client/control_link.h"
-#include "agent/vm/session_directory.h"
+#include "agent/machine/session_directory.h"
 
 /* The logs that record steps. */
 struct step_logs {

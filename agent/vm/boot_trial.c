@@ -4,6 +4,7 @@
  */
 #include "agent/vm/boot_trial.h"
 
+#include "agent/vm/vm_machine.h"
 #include "common/errors.h"
 
 /* The kernel passes words after "--" to the init program
@@ -93,7 +94,8 @@ gboolean boot_trial_run(const struct session_config *config,
 {
     struct trial trial = { .loop = g_main_loop_new(NULL, FALSE) };
 
-    trial.machine = machine_new(config, "error", &callbacks, &trial, error);
+    trial.machine = machine_new(&vm_machine_kind, config, "error", &callbacks,
+                                &trial, error);
     if (!trial.machine) {
         g_main_loop_unref(trial.loop);
         return FALSE;

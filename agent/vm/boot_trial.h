@@ -7,7 +7,7 @@
 #ifndef AGENT_VM_BOOT_TRIAL_H
 #define AGENT_VM_BOOT_TRIAL_H
 
-#include "agent/vm/machine.h"
+#include "agent/machine/machine.h"
 
 struct boot_trial {
     struct machine_times times;

@@ -24,34 +24,13 @@ enum {
  * before it halts. */
 #define PANIC_TEXT "Kernel panic - not syncing"
 
-static gboolean on_boot_timeout(gpointer data)
-{
-    struct machine *machine = data;
-    g_autofree char *console = machine->vm ? vm_console_tail(machine->vm,
-                                                             VM_CONSOLE_MESSAGE)
-                                           : g_strdup("");
-    g_autofree char *text = g_strdup_printf(
-        "the guest was not up after %u s%s%s", machine->config->boot_timeout_s,
-        *console ? "; its console ends with:\n" : "", console);
-
-    machine->boot_timer = 0;
-    machine_fail_with(machine, ERROR_VM_BOOT_TIMEOUT, text);
-    return G_SOURCE_REMOVE;
-}
-
-void machine_boot_begin(struct machine *machine)
-{
-    g_clear_handle_id(&machine->boot_timer, g_source_remove);
-    machine->boot_timer = g_timeout_add_seconds(machine->config->boot_timeout_s,
-                                                on_boot_timeout, machine);
-}
-
 /* ---- restarts ------------------------------------------------------------ */
 
 static void start_again(struct machine *machine, const char *reason)
 {
-    g_autofree char *console = vm_console_tail(machine->vm, VM_CONSOLE_TRACE);
-    bool kvm = machine->accel == ACCEL_KVM;
+    struct vm_machine *own = machine->state;
+    g_autofree char *console = vm_console_tail(own->vm, VM_CONSOLE_TRACE);
+    bool kvm = own->accel == ACCEL_KVM;
     g_autofree char *text =
         kvm ? g_strdup("the guest does not boot with KVM; restarting it with "
                        "TCG, which is slow")
@@ -61,39 +40,40 @@ static void start_again(struct machine *machine, const char *reason)
     machine_clear_timers(machine); /* with the timer that blames a daemon */
     machine->stage = RESTARTING;
     if (kvm)
-        machine->accel = ACCEL_TCG;
+        own->accel = ACCEL_TCG;
     else
-        machine->started_again = true;
+        own->started_again = true;
     machine_warn(machine, NULL, text);
     if (*console)
         log_warn(LOG_SESSION, "the console of the failed start ends with:\n%s",
                  console);
-    if (machine->vm_runs)
-        vm_kill(machine->vm);
+    if (machine->runs)
+        vm_kill(own->vm);
     machine_boot_continue(machine);
 }
 
 static gboolean restart(gpointer data)
 {
     struct machine *machine = data;
+    struct vm_machine *own = machine->state;
     g_autoptr(GError) error = NULL;
 
     machine->restart_source = 0;
     unlink(
         machine->launch
             ->console); /* a panic text in it belongs to the previous start */
-    g_clear_pointer(&machine->vm, vm_free);
+    g_clear_pointer(&own->vm, vm_free);
     g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);
-    machine_boot_begin(machine);
-    if (!machine->start_backends(machine, &error))
+    machine_start_timeout(machine);
+    if (!machine_start_backends(machine, &error))
         machine_fail(machine, error);
     return G_SOURCE_REMOVE;
 }
 
 void machine_boot_continue(struct machine *machine)
 {
-    if (machine->vm_runs)
+    if (machine->runs)
         return;
     if (backends_run(machine->backends)) {
         backends_stop(machine->backends);
@@ -106,10 +86,12 @@ void machine_boot_continue(struct machine *machine)
 
 bool machine_boot_ended(struct machine *machine)
 {
-    if (machine->accel == ACCEL_KVM) {
+    const struct vm_machine *own = machine->state;
+
+    if (own->accel == ACCEL_KVM) {
         if (machine->config->accel != ACCEL_AUTO)
             return false;
-    } else if (machine->started_again || !vm_was_reset(machine->vm)) {
+    } else if (own->started_again || !vm_was_reset(own->vm)) {
         return false;
     }
     start_again(machine, "crashed as it started");
@@ -121,10 +103,11 @@ bool machine_boot_ended(struct machine *machine)
 static gboolean on_look(gpointer data)
 {
     struct machine *machine = data;
+    const struct vm_machine *own = machine->state;
     gint64 limit = machine->config->boot_timeout_s * G_TIME_SPAN_SECOND /
                    HANG_PART;
     bool late = g_get_monotonic_time() - machine->times.launched >= limit;
-    g_autofree char *console = vm_console_tail(machine->vm, VM_CONSOLE_TRACE);
+    g_autofree char *console = vm_console_tail(own->vm, VM_CONSOLE_TRACE);
 
     if (!late && !strstr(console, PANIC_TEXT))
         return G_SOURCE_CONTINUE;
@@ -136,6 +119,8 @@ static gboolean on_look(gpointer data)
 
 void machine_boot_watch(struct machine *machine)
 {
-    if (machine->accel == ACCEL_KVM || !machine->started_again)
+    const struct vm_machine *own = machine->state;
+
+    if (own->accel == ACCEL_KVM || !own->started_again)
         machine->watchdog = g_timeout_add(LOOK_MS, on_look, machine);
 }

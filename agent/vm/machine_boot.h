@@ -5,10 +5,9 @@
 #ifndef AGENT_VM_MACHINE_BOOT_H
 #define AGENT_VM_MACHINE_BOOT_H
 
-#include "agent/vm/machine_core.h"
+#include "agent/machine/machine_core.h"
+#include "agent/vm/vm_machine_state.h"
 
-/* Start the boot timeout. */
-void machine_boot_begin(struct machine *machine);
 /* QEMU runs: watch the boot, and restart a guest that hangs. */
 void machine_boot_watch(struct machine *machine);
 /* QEMU has ended before the guest was up. Return true if the guest will be

@@ -11,8 +11,8 @@
 
 #include <glib.h>
 
-#include "agent/vm/bulk_port.h"
-#include "agent/vm/guest_channel.h"
+#include "agent/machine/bulk_port.h"
+#include "agent/machine/guest_channel.h"
 #include "agent/vm/vm_command.h"
 
 struct vm;

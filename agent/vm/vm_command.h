@@ -8,10 +8,10 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "agent/vm/accel.h"
-#include "agent/vm/backend_kind.h"
-#include "agent/vm/guest_image.h"
-#include "agent/vm/session_directory.h"
+#include "agent/machine/accel.h"
+#include "agent/machine/backend_kind.h"
+#include "agent/machine/guest_image.h"
+#include "agent/machine/session_directory.h"
 
 #define VM_QEMU         "qemu-system-x86_64"
 #define VM_QEMU_PACKAGE "qemu-system-x86"

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/vm/share_check.h"
+#include "agent/machine/share_check.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/host_environ.h"

@@ -19,8 +19,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "agent/vm/guest_image.h"
-#include "agent/vm/session_config.h"
+#include "agent/machine/guest_image.h"
+#include "agent/machine/session_config.h"
 
 struct vm_disk;
 

@@ -8,7 +8,7 @@
 
 #include "agent/base/certificates.h"
 #include "agent/client/settings_json.h"
-#include "agent/vm/session_config_check.h"
+#include "agent/machine/session_config_check.h"
 #include "agent/wire/env_json.h"
 #include "agent/wire/payload.h"
 #include "agent/wire/port_json.h"

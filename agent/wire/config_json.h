@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "agent/vm/session_config.h"
+#include "agent/machine/session_config.h"
 
 /* Parse and validate a payload (borrowed). On failure return NULL with
  * ERROR_MISSING_FIELD, ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES or

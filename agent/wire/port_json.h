@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "agent/base/port_spec.h"
-#include "agent/vm/guest_ports.h"
+#include "agent/machine/guest_ports.h"
 
 /* Parse a port. address, protocol and host_port may be missing: 127.0.0.1, tcp,
  * and any free port. Without has_guest, there is no guest_port, and host_port

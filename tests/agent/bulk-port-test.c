@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/vm/bulk_port.h"
+#include "agent/machine/bulk_port.h"
 #include "common/errors.h"
 #include "shim/wire.h"
 

@@ -10,7 +10,7 @@
 
 #include "agent/base/port_spec.h"
 #include "agent/cli/cli_ports.h"
-#include "agent/vm/guest_ports.h"
+#include "agent/machine/guest_ports.h"
 #include "common/errors.h"
 
 static void test_syntax(void)

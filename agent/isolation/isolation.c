@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * isolation - see isolation.h: the one place that knows all kinds.
+ */
+#include "agent/isolation/isolation.h"
+
+#include "agent/vm/vm_machine.h"
+
+const struct machine_kind *
+isolation_machine_kind(const struct session_config *config)
+{
+    return &vm_machine_kind;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * backend - see backend.h.
+ *
+ * The daemon creates the control socket first and the file system socket last.
+ * virtiofs accepts a single connection on the latter, so its existence is
+ * checked with stat, never with a connection.
+ */
+#include "agent/machine/backend.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/base/child.h"
+#include "agent/base/child_log.h"
+#include "agent/base/install_paths.h"
+#include "agent/client/engine_event.h"
+#include "common/errors.h"
+#include "common/log.h"
+
+enum {
+    POLL_MS = 20,
+    /* Time for the daemon to close its log and end after QEMU has ended. */
+    STOP_MS = 2000,
+    TERM_GRACE_MS = 500,
+};
+
+struct backend {
+    enum backend_kind kind;
+    struct child *daemon;
+    struct control_link *link;
+    char *fs_socket, *control_socket;
+    gint64 last_step_id;
+    gint64 deadline; /* monotonic, us */
+    guint poll_timer;
+    char *last_error; /* the daemon's last error line, or NULL */
+    bool ready, ended, has_undo;
+    const struct backend_callbacks *callbacks;
+    void *opaque;
+};
+
+static GError *explain(const struct backend *backend, enum error_code code,
+                       const char *text)
+{
+    const char *last = backend->last_error;
+
+    /* The message of the log's lock (undo_log_open.c) is the whole reason; the
+     * daemon's exit status adds nothing. */
+    if (last && strstr(last, "is in use by process"))
+        return g_error_new(STEPBACK_ERROR, code,
+                           "another stepback process uses this folder: %s",
+                           last);
+    return g_error_new(STEPBACK_ERROR, code, "the file system daemon %s%s%s",
+                       text, last ? ": " : "", last ? last : "");
+}
+
+/* Report the end to the owner, once. Do not touch the backend after it. */
+static void end(struct backend *backend, enum error_code code, const char *text,
+                bool clean)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (backend->ended)
+        return;
+    backend->ended = true;
+    g_clear_handle_id(&backend->poll_timer, g_source_remove);
+    error = explain(backend, code, text);
+    backend->callbacks->ended(backend, error, clean, backend->opaque);
+}
+
+static void on_line(struct child *child, const char *line, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    child_log_line(backend_kind_program(backend->kind), LOG_FS_BACKEND, line,
+                   &backend->last_error);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct backend *backend = opaque;
+    g_autofree char *text = child_describe_exit(child);
+
+    end(backend, ERROR_BACKEND_FAILED, text, child_exited_cleanly(child));
+}
+
+static const struct child_callbacks child_callbacks = {
+    .line = on_line,
+    .exited = on_exited,
+};
+
+static void on_event(struct control_link *link, const char *type,
+                     json_t *payload, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    backend->callbacks->event(backend, type, payload, backend->opaque);
+}
+
+/* The process normally ends right after its connection, with the reason. A
+ * daemon that does not is unusable. */
+static void on_closed(struct control_link *link, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    child_expect_exit(backend->daemon, STOP_MS, TERM_GRACE_MS);
+}
+
+static const struct control_link_callbacks link_callbacks = {
+    .event = on_event,
+    .closed = on_closed,
+};
+
+static void on_status(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct backend *backend = opaque;
+    struct engine_status status;
+
+    if (error) {
+        log_warn(LOG_CONTROL, "%s", error->message);
+        return; /* on_closed() or on_exited() follows */
+    }
+    status = engine_status_from_json(payload);
+    backend->last_step_id = status.last_step_id;
+    backend->has_undo = status.has_undo;
+    backend->ready = true;
+    g_clear_handle_id(&backend->poll_timer, g_source_remove);
+    backend->callbacks->ready(backend, backend->opaque);
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static gboolean poll_sockets(gpointer data)
+{
+    struct backend *backend = data;
+
+    if (g_get_monotonic_time() > backend->deadline) {
+        backend->poll_timer = 0;
+        end(backend, ERROR_BACKEND_FAILED, "did not become ready in time",
+            false);
+        return G_SOURCE_REMOVE;
+    }
+    if (backend->link || !is_socket(backend->control_socket) ||
+        !is_socket(backend->fs_socket))
+        return G_SOURCE_CONTINUE;
+    /* Between bind() and listen() a connection is refused: retry later. */
+    backend->link = control_link_connect(backend->control_socket,
+                                         &link_callbacks, backend, NULL);
+    if (backend->link)
+        control_link_request(backend->link, "status", NULL, on_status, backend);
+    return G_SOURCE_CONTINUE;
+}
+
+/* As in a rootless container: the guest's root maps to the user who started the
+ * server, every other id to nobody, and chown(2) to another owner, which only
+ * root may do, is ignored. Changes of a group are ignored as well: a file in a
+ * set-group-ID folder may have a group that the user cannot restore. */
+static void add_id_rules(GPtrArray *argv, const char *option, unsigned own,
+                         const char *more)
+{
+    enum { NOBODY = 65534 };
+    const uint64_t ids = (uint64_t)1 << 32;
+
+    g_ptr_array_add(argv, g_strdup_printf("%s=host:%u:0:1", option, own));
+    g_ptr_array_add(argv, g_strdup_printf("%s=%s", option, more));
+    if (own > 0)
+        g_ptr_array_add(argv, g_strdup_printf("%s=squash-host:0:%d:%u", option,
+                                              NOBODY, own));
+    g_ptr_array_add(argv,
+                    g_strdup_printf("%s=squash-host:%u:%d:%" G_GUINT64_FORMAT,
+                                    option, own + 1, NOBODY, ids - own - 1));
+}
+
+static void add_own_ids(GPtrArray *argv)
+{
+    g_ptr_array_add(argv,
+                    g_strdup_printf("--translate-uid=guest:0:%u:1", geteuid()));
+    add_id_rules(argv, "--translate-uid", geteuid(),
+                 "ignore-guest:1:4294967295");
+    add_id_rules(argv, "--translate-gid", getegid(),
+                 "ignore-guest:0:4294967295");
+}
+
+static char **build_argv(const struct backend_config *config)
+{
+    const char *const common[] = {
+        config->program,        "--shared-dir",    config->shared_dir,
+        "--socket-path",        config->fs_socket, "--interceptor-socket",
+        config->control_socket, "--log-level",     config->log_level,
+    };
+    GPtrArray *argv = g_ptr_array_new();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
+        g_ptr_array_add(argv, g_strdup(common[i]));
+    if (config->kind == BACKEND_VIRTIOFS)
+        g_ptr_array_add(argv, g_strdup("--cache=never"));
+    if (config->undo_dir) {
+        g_ptr_array_add(argv, g_strdup("--undo-dir"));
+        g_ptr_array_add(argv, g_strdup(config->undo_dir));
+    }
+    if (config->outside_policy == IC_OUTSIDE_WARN)
+        g_ptr_array_add(argv, g_strdup("--external-modification-policy=warn"));
+    if (config->read_only)
+        g_ptr_array_add(argv, g_strdup("--readonly"));
+    if (config->allow_suid)
+        g_ptr_array_add(argv, g_strdup("--allow-suid"));
+    if (config->allow_devices)
+        g_ptr_array_add(argv, g_strdup("--allow-devices"));
+    if (geteuid() != 0 && !config->host_ids)
+        add_own_ids(argv);
+    g_ptr_array_add(argv, NULL);
+    return (char **)g_ptr_array_free(argv, FALSE);
+}
+
+static struct child *spawn(struct backend *backend,
+                           const struct backend_config *config, GError **error)
+{
+    g_autofree char *missing = NULL;
+    g_autoptr(GError) cause = NULL;
+    g_auto(GStrv) argv = NULL;
+    struct child *child;
+
+    if (!config->program) {
+        missing = install_paths_describe_missing(
+            backend_kind_program(config->kind));
+        g_set_error(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                    "file system daemon %s", missing);
+        return NULL;
+    }
+    argv = build_argv(config);
+    child = child_spawn((const char *const *)argv, NULL, 0, &child_callbacks,
+                        backend, &cause);
+    if (!child)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                            cause->message);
+    return child;
+}
+
+struct backend *backend_new(const struct backend_config *config,
+                            const struct backend_callbacks *callbacks,
+                            void *opaque, GError **error)
+{
+    struct backend *backend = g_new0(struct backend, 1);
+
+    backend->kind = config->kind;
+    backend->callbacks = callbacks;
+    backend->opaque = opaque;
+    backend->fs_socket = g_strdup(config->fs_socket);
+    backend->control_socket = g_strdup(config->control_socket);
+    backend->deadline = g_get_monotonic_time() +
+                        config->timeout_ms * G_TIME_SPAN_MILLISECOND;
+    backend->daemon = spawn(backend, config, error);
+    if (!backend->daemon) {
+        backend_free(backend);
+        return NULL;
+    }
+    backend->poll_timer = g_timeout_add(POLL_MS, poll_sockets, backend);
+    return backend;
+}
+
+void backend_free(struct backend *backend)
+{
+    if (!backend)
+        return;
+    g_clear_handle_id(&backend->poll_timer, g_source_remove);
+    control_link_free(backend->link);
+    child_free(backend->daemon);
+    g_free(backend->fs_socket);
+    g_free(backend->control_socket);
+    g_free(backend->last_error);
+    g_free(backend);
+}
+
+/* The 9P daemon outlives its connections, so it must be asked to stop. */
+void backend_stop(struct backend *backend)
+{
+    if (backend->kind == BACKEND_9P)
+        child_expect_exit(backend->daemon, 0, STOP_MS);
+    else
+        child_expect_exit(backend->daemon, STOP_MS, TERM_GRACE_MS);
+}
+
+void backend_kill(struct backend *backend)
+{
+    child_kill(backend->daemon);
+}
+
+struct control_link *backend_link(struct backend *backend)
+{
+    return backend->link;
+}
+
+bool backend_has_undo(const struct backend *backend)
+{
+    return backend->has_undo;
+}
+
+gint64 backend_last_step_id(struct backend *backend)
+{
+    return backend->last_step_id;
+}

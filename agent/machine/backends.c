@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * backends - see backends.h.
+ */
+#include "agent/machine/backends.h"
+
+#include "agent/machine/backend.h"
+
+/* One folder's daemon. The object outlives its process, because commands hold
+ * pointers into it. */
+struct member {
+    struct backends *all;
+    unsigned index;
+    struct backend *backend;
+    bool runs, ready, undo;
+    bool told; /* asked to end */
+};
+
+struct backends {
+    struct member members[SESSION_MAX_DIRECTORIES];
+    unsigned count;
+    const struct backends_callbacks *callbacks;
+    void *opaque;
+};
+
+static void on_ready(struct backend *backend, void *opaque)
+{
+    struct member *member = opaque;
+    struct backends *all = member->all;
+
+    member->ready = true;
+    member->undo = backend_has_undo(backend);
+    for (unsigned i = 0; i < all->count; i++) {
+        if (!all->members[i].ready)
+            return;
+    }
+    all->callbacks->ready(all->opaque);
+}
+
+static void on_event(struct backend *backend, const char *type, json_t *payload,
+                     void *opaque)
+{
+    struct member *member = opaque;
+
+    member->all->callbacks->event(member->index, type, payload,
+                                  member->all->opaque);
+}
+
+static void on_ended(struct backend *backend, const GError *error, bool clean,
+                     void *opaque)
+{
+    struct member *member = opaque;
+
+    member->runs = false;
+    member->all->callbacks->ended(error, clean, member->all->opaque);
+}
+
+static const struct backend_callbacks backend_callbacks = {
+    .ready = on_ready,
+    .event = on_event,
+    .ended = on_ended,
+};
+
+static gboolean start(struct member *member,
+                      const struct session_config *config,
+                      const struct launch *launch, const char *log_level,
+                      GError **error)
+{
+    const struct session_directory *directory =
+        config->directories[member->index];
+    const struct backend_config backend_config = {
+        .kind = config->backend,
+        .program = launch->daemon,
+        .shared_dir = directory->path,
+        .undo_dir = directory->undo_dir,
+        .read_only = directory->read_only,
+        .allow_suid = config->allow_suid,
+        .allow_devices = config->allow_devices,
+        .host_ids = config->host_ids,
+        .outside_policy = config->outside_policy,
+        .fs_socket = launch->fs_sockets[member->index],
+        .control_socket = launch->control_sockets[member->index],
+        .log_level = log_level,
+        .timeout_ms = config->boot_timeout_s * 1000,
+    };
+
+    member->backend = backend_new(&backend_config, &backend_callbacks, member,
+                                  error);
+    member->runs = member->backend != NULL;
+    return member->runs;
+}
+
+struct backends *backends_new(const struct session_config *config,
+                              const struct launch *launch,
+                              const char *log_level,
+                              const struct backends_callbacks *callbacks,
+                              void *opaque, GError **error)
+{
+    struct backends *backends = g_new0(struct backends, 1);
+
+    backends->callbacks = callbacks;
+    backends->opaque = opaque;
+    backends->count = config->n_directories;
+    for (unsigned i = 0; i < backends->count; i++) {
+        backends->members[i].all = backends;
+        backends->members[i].index = i;
+    }
+    for (unsigned i = 0; i < backends->count; i++) {
+        if (!start(&backends->members[i], config, launch, log_level, error)) {
+            backends_free(backends);
+            return NULL;
+        }
+    }
+    return backends;
+}
+
+void backends_free(struct backends *backends)
+{
+    if (!backends)
+        return;
+    for (unsigned i = 0; i < backends->count; i++)
+        backend_free(backends->members[i].backend);
+    g_free(backends);
+}
+
+void backends_stop(struct backends *backends)
+{
+    for (unsigned i = 0; i < backends->count; i++) {
+        struct member *member = &backends->members[i];
+
+        /* Only once: a second call would restart the grace period. */
+        if (member->runs && !member->told)
+            backend_stop(member->backend);
+        member->told = true;
+    }
+}
+
+void backends_kill(struct backends *backends)
+{
+    for (unsigned i = 0; i < backends->count; i++) {
+        if (backends->members[i].runs)
+            backend_kill(backends->members[i].backend);
+    }
+}
+
+bool backends_run(const struct backends *backends)
+{
+    for (unsigned i = 0; backends && i < backends->count; i++) {
+        if (backends->members[i].runs)
+            return true;
+    }
+    return false;
+}
+
+struct control_link *backends_link(struct backends *backends, unsigned index)
+{
+    return backend_link(backends->members[index].backend);
+}
+
+void backends_close_links(struct backends *backends)
+{
+    for (unsigned i = 0; backends && i < backends->count; i++)
+        control_link_close(backends_link(backends, i));
+}
+
+bool backends_has_undo(const struct backends *backends, unsigned index)
+{
+    return backends->members[index].undo;
+}
+
+void backends_set_undo(struct backends *backends, unsigned index)
+{
+    backends->members[index].undo = true;
+}
+
+gint64 backends_last_step_id(const struct backends *backends)
+{
+    gint64 last = 0;
+
+    for (unsigned i = 0; i < backends->count; i++)
+        last = MAX(last, backend_last_step_id(backends->members[i].backend));
+    return last;
+}

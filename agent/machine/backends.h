@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * backends - the file system daemons of a session, one per folder.
+ *
+ * Folders are identified by their index in the session's configuration.
+ *
+ * Threads: all on the main thread (see child.h).
+ */
+#ifndef AGENT_MACHINE_BACKENDS_H
+#define AGENT_MACHINE_BACKENDS_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "agent/client/control_link.h"
+#include "agent/machine/launch.h"
+#include "agent/machine/session_config.h"
+
+struct backends;
+
+struct backends_callbacks {
+    /* All daemons are ready. */
+    void (*ready)(void *opaque);
+    /* As in backend.h, for the folder with this index. */
+    void (*event)(unsigned index, const char *type, json_t *payload,
+                  void *opaque);
+    /* One daemon has ended (backend.h); backends_run() returns whether others
+     * still run. The callback must not free the backends. */
+    void (*ended)(const GError *error, bool clean, void *opaque);
+};
+
+/* Start all daemons; config and launch are borrowed for the call. On failure
+ * return NULL with ERROR_BACKEND_FAILED. */
+struct backends *backends_new(const struct session_config *config,
+                              const struct launch *launch,
+                              const char *log_level,
+                              const struct backends_callbacks *callbacks,
+                              void *opaque, GError **error);
+
+/* Free all; running daemons are killed. NULL is allowed. */
+void backends_free(struct backends *backends);
+
+/* End the running daemons; "ended" follows for each. */
+void backends_stop(struct backends *backends);
+void backends_kill(struct backends *backends);
+
+/* Return whether any daemon runs. NULL is allowed: none runs. */
+bool backends_run(const struct backends *backends);
+
+/* Borrowed; set from "ready" on. */
+struct control_link *backends_link(struct backends *backends, unsigned index);
+
+/* Call control_link_close() for all links. NULL is allowed. */
+void backends_close_links(struct backends *backends);
+
+/* Return whether the folder's changes are recorded. */
+bool backends_has_undo(const struct backends *backends, unsigned index);
+
+/* Note that the folder's log was recreated, so undo is available now. */
+void backends_set_undo(struct backends *backends, unsigned index);
+
+/* Return the greatest step id in use in any folder. */
+gint64 backends_last_step_id(const struct backends *backends);
+
+#endif

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guest_channel - see guest_channel.h.
+ */
+#include "agent/machine/guest_channel.h"
+
+#include <string.h>
+
+#include "agent/machine/guest_command.h"
+#include "common/errors.h"
+#include "common/json_bytes.h"
+#include "common/jsonl.h"
+#include "common/log.h"
+#include "common/message.h"
+#include "shim/wire.h"
+
+/* Limits on what a hostile guest can make the host log and queue. */
+enum { MAX_COMPLAINTS = 50, MAX_QUEUE = 16 << 20 };
+
+struct guest_channel {
+    struct jsonl_channel *channel;
+    const struct guest_channel_callbacks *callbacks;
+    void *opaque;
+    guint64 complaints;
+    struct guest_abilities abilities;
+};
+
+void guest_channel_complain(struct guest_channel *channel, const char *format,
+                            ...)
+{
+    g_autofree char *text = NULL;
+    va_list args;
+
+    if (++channel->complaints > MAX_COMPLAINTS)
+        return;
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    log_warn(LOG_CONTROL, "message from the guest ignored: %s%s", text,
+             channel->complaints == MAX_COMPLAINTS
+                 ? " (further messages are not logged)"
+                 : "");
+}
+
+guint64 guest_channel_complaints(const struct guest_channel *channel)
+{
+    return channel->complaints;
+}
+
+static gboolean take_hello(struct guest_channel *channel, json_t *message,
+                           GError **error)
+{
+    struct guest_hello hello = { .shim_version = "", .kernel = "" };
+
+    if (!message_get_int(message, "version", 0, G_MAXINT32, &hello.version,
+                         error) ||
+        !message_get_optional_string(message, "shim_version",
+                                     &hello.shim_version, error) ||
+        !message_get_optional_string(message, "kernel", &hello.kernel, error) ||
+        !message_get_optional_int(message, "takes_input", 0, 1,
+                                  &channel->abilities.takes_input, error) ||
+        !message_get_optional_int(message, "takes_bytes", 0, 1,
+                                  &channel->abilities.takes_bytes, error) ||
+        !message_get_optional_int(message, "executions", 1, G_MAXINT32,
+                                  &channel->abilities.executions, error) ||
+        !message_get_optional_int(message, "reports_ports", 0, 1,
+                                  &channel->abilities.reports_ports, error) ||
+        !message_get_optional_int(message, "steps", 0, 1,
+                                  &channel->abilities.steps, error) ||
+        !message_get_optional_int(message, "finds_processes", 0, 1,
+                                  &channel->abilities.finds_processes, error) ||
+        !message_get_optional_int(message, "setup", 0, 1,
+                                  &channel->abilities.setup, error) ||
+        !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
+                                  &hello.init_ms, error) ||
+        !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
+                                  &hello.shim_ms, error) ||
+        !message_get_optional_int(message, "uptime_ms", 0, G_MAXINT32,
+                                  &hello.uptime_ms, error))
+        return FALSE;
+    channel->callbacks->hello(&hello, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_mounted(struct guest_channel *channel, json_t *message,
+                             GError **error)
+{
+    const char *tag, *status, *text = "the guest gave no reason";
+
+    if (!message_get_string(message, "tag", &tag, error) ||
+        !message_get_string(message, "status", &status, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    if (strcmp(status, WIRE_STATUS_OK) == 0)
+        text = NULL;
+    channel->callbacks->mounted(tag, text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_unmounted(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    const char *tag, *text = "the guest gave no reason";
+
+    if (!message_get_string(message, "tag", &tag, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    channel->callbacks->unmounted(tag, text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_set_up(struct guest_channel *channel, json_t *message,
+                            GError **error)
+{
+    const char *status, *text = "the guest gave no reason";
+
+    if (!message_get_string(message, "status", &status, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    if (strcmp(status, WIRE_STATUS_OK) != 0)
+        channel->callbacks->setup_failed(text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_output(struct guest_channel *channel, json_t *message,
+                            GError **error)
+{
+    g_autofree char *data = NULL;
+    struct command_output output = { 0 };
+    const char *stream;
+
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &output.exec_id,
+                         error) ||
+        !message_get_string(message, "stream", &stream, error))
+        return FALSE;
+    output.data = data = json_bytes_get(message, "data", &output.len);
+    output.is_stderr = strcmp(stream, WIRE_STDERR) == 0;
+    if (!data || (!output.is_stderr && strcmp(stream, WIRE_STDOUT) != 0)) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "output without a stream or data");
+        return FALSE;
+    }
+    channel->callbacks->output(&output, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_completed(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    gint64 id, exit_code, number = 0, processes = 1;
+    struct command_end end;
+
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !message_get_int(message, "exit_code", 0, 255, &exit_code, error) ||
+        !message_get_optional_int(message, "signal", 0, 127, &number, error) ||
+        !message_get_optional_int(message, "processes", 0, 1, &processes,
+                                  error))
+        return FALSE;
+    end = (struct command_end){ (int)exit_code, (int)number, processes != 0 };
+    channel->callbacks->completed(id, &end, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_input_taken(struct guest_channel *channel, json_t *message,
+                                 GError **error)
+{
+    gint64 id, bytes;
+
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !message_get_int(message, "bytes", 1, WIRE_INPUT_WINDOW, &bytes, error))
+        return FALSE;
+    channel->callbacks->input_taken(id, (size_t)bytes, channel->opaque);
+    return TRUE;
+}
+
+static const char *const step_ops[] = {
+    [GUEST_STEP_BEGIN] = WIRE_STEP_BEGIN,
+    [GUEST_STEP_END] = WIRE_STEP_END,
+    [GUEST_STEP_WITHDRAW] = WIRE_STEP_WITHDRAW,
+    [GUEST_STEP_LIST] = WIRE_STEP_LIST,
+    [GUEST_STEP_DIFF] = WIRE_STEP_DIFF,
+    [GUEST_STEP_UNDO] = WIRE_STEP_UNDO,
+};
+
+static gboolean refuse_step(GError **error, const char *what)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "step request with an invalid %s", what);
+    return FALSE;
+}
+
+static gboolean take_step_request(struct guest_channel *channel,
+                                  json_t *message, GError **error)
+{
+    struct guest_step_request request = { .scope = "" };
+    g_autofree char *text = NULL;
+    const char *op;
+    gint64 exit_code = -1, processes = 1;
+    size_t i = 0, len = 0;
+
+    if (!message_get_int(message, "request", 1, G_MAXINT64, &request.request,
+                         error) ||
+        !message_get_int(message, "id", 1, G_MAXINT64, &request.exec_id,
+                         error) ||
+        !message_get_string(message, "op", &op, error) ||
+        !message_get_optional_string(message, "scope", &request.scope, error) ||
+        !message_get_optional_int(message, "number", 0, G_MAXINT64,
+                                  &request.number, error) ||
+        !message_get_optional_int(message, "exit_code", 0, 255, &exit_code,
+                                  error) ||
+        !message_get_optional_int(message, "processes", 0, 1, &processes,
+                                  error))
+        return FALSE;
+    while (i < G_N_ELEMENTS(step_ops) && strcmp(op, step_ops[i]) != 0)
+        i++;
+    if (i == G_N_ELEMENTS(step_ops))
+        return refuse_step(error, "op");
+    if (strlen(request.scope) > WIRE_STEP_SCOPE)
+        return refuse_step(error, "scope");
+    if (json_object_get(message, "text"))
+        text = json_bytes_get(message, "text", &len);
+    if (len > WIRE_STEP_COMMAND || (text && strlen(text) != len) ||
+        (i == GUEST_STEP_BEGIN && !text))
+        return refuse_step(error, "text");
+    request.op = (enum guest_step_op)i;
+    request.text = text ? text : "";
+    request.exit_code = (int)exit_code;
+    request.has_processes = processes != 0;
+    channel->callbacks->step_request(&request, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_processes(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    struct guest_processes processes;
+
+    if (!guest_processes_parse(message, &processes, error))
+        return FALSE;
+    channel->callbacks->processes(&processes, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_error(struct guest_channel *channel, json_t *message,
+                           GError **error)
+{
+    const char *text = "the guest gave no reason";
+    gint64 id = 0;
+
+    if (!message_get_optional_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    if (id)
+        channel->callbacks->refused(id, text, channel->opaque);
+    else
+        guest_channel_complain(channel, "error: %s", text);
+    return TRUE;
+}
+
+static gboolean take_port(struct guest_channel *channel, json_t *message,
+                          GError **error)
+{
+    struct guest_port_news news;
+
+    if (!guest_ports_parse(message, &news, error))
+        return FALSE;
+    channel->callbacks->port(&news, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_bulk_ended(struct guest_channel *channel, json_t *message,
+                                GError **error)
+{
+    channel->callbacks->bulk_ended(channel->opaque);
+    return TRUE;
+}
+
+/* A message that needs no action. */
+static gboolean take_note(struct guest_channel *channel, json_t *message,
+                          GError **error)
+{
+    return TRUE;
+}
+
+static const struct {
+    const char *type;
+    gboolean (*take)(struct guest_channel *channel, json_t *message,
+                     GError **error);
+} messages[] = {
+    { WIRE_OUTPUT, take_output },
+    { WIRE_INPUT_TAKEN, take_input_taken },
+    { WIRE_STEP_STARTED, take_note },
+    { WIRE_STEP_COMPLETED, take_completed },
+    { WIRE_HELLO, take_hello },
+    { WIRE_MOUNTED, take_mounted },
+    { WIRE_UNMOUNTED, take_unmounted },
+    { WIRE_SET_UP, take_set_up },
+    { WIRE_ROLLBACK_NOTED, take_note },
+    { WIRE_PORT, take_port },
+    { WIRE_ERROR, take_error },
+    { WIRE_STEP_REQUEST, take_step_request },
+    { WIRE_PROCESSES, take_processes },
+    { WIRE_BULK_ENDED, take_bulk_ended },
+};
+
+static void on_line(struct jsonl_channel *jsonl, enum jsonl_status status,
+                    json_t *message, const char *text, void *opaque)
+{
+    struct guest_channel *channel = opaque;
+    g_autoptr(GError) error = NULL;
+    const char *type;
+
+    if (status != JSONL_OK) {
+        guest_channel_complain(channel, "%s", text);
+        return;
+    }
+    type = json_string_value(json_object_get(message, "type"));
+    for (size_t i = 0; type && i < G_N_ELEMENTS(messages); i++) {
+        if (strcmp(type, messages[i].type) != 0)
+            continue;
+        /* A callback that freed the channel has returned TRUE. */
+        if (!messages[i].take(channel, message, &error))
+            guest_channel_complain(channel, "%s", error->message);
+        return;
+    }
+    guest_channel_complain(channel, "unknown type '%.40s'", type ? type : "");
+}
+
+static void on_closed(struct jsonl_channel *jsonl, void *opaque)
+{
+    struct guest_channel *channel = opaque;
+
+    channel->callbacks->closed(channel->opaque);
+}
+
+static const struct jsonl_callbacks callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+};
+
+struct guest_channel *
+guest_channel_new(int fd, const struct guest_channel_callbacks *cbs,
+                  void *opaque)
+{
+    struct guest_channel *channel = g_new0(struct guest_channel, 1);
+
+    channel->callbacks = cbs;
+    channel->opaque = opaque;
+    channel->channel = jsonl_channel_new(fd, fd, WIRE_MAX_LINE, MAX_QUEUE,
+                                         &callbacks, channel);
+    return channel;
+}
+
+void guest_channel_free(struct guest_channel *channel)
+{
+    if (!channel)
+        return;
+    jsonl_channel_free(channel->channel);
+    g_free(channel);
+}
+
+static void guest_channel_send(struct guest_channel *channel, json_t *message)
+{
+    jsonl_channel_send(channel->channel, message, false);
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+gboolean guest_channel_check_command(struct guest_channel *channel,
+                                     const struct command *command,
+                                     GError **error)
+{
+    json_t *message = guest_command_to_json(G_MAXINT64, command,
+                                            GUEST_OUTPUT_WINDOW);
+    bool too_large = json_dumpb(message, NULL, 0, JSON_COMPACT) > WIRE_MAX_LINE;
+    const char *lacks = guest_command_lacks(&channel->abilities, command);
+
+    json_decref(message);
+    if (lacks)
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "the guest's shim is too old %s; rebuild the image with: "
+                    "stepback image build",
+                    lacks);
+    else if (too_large)
+        g_set_error_literal(
+            error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+            "the command, its environment and its input exceed 1 MiB");
+    return !lacks && !too_large;
+}
+
+bool guest_channel_has_credit(const struct guest_channel *channel)
+{
+    return channel->abilities.executions > 1;
+}
+
+unsigned guest_channel_max_commands(const struct guest_channel *channel)
+{
+    return (unsigned)CLAMP(channel->abilities.executions, 1,
+                           WIRE_MAX_EXECUTIONS);
+}
+
+void guest_channel_exec(struct guest_channel *channel, gint64 id,
+                        const struct command *command)
+{
+    guest_channel_send(channel,
+                       guest_command_to_json(id, command, GUEST_OUTPUT_WINDOW));
+}
+
+void guest_channel_credit(struct guest_channel *channel, gint64 id,
+                          size_t bytes)
+{
+    if (guest_channel_has_credit(channel))
+        guest_channel_send(channel, json_pack("{s:s, s:I, s:I}", "type",
+                                              WIRE_CREDIT, "id", (json_int_t)id,
+                                              "bytes", (json_int_t)bytes));
+}
+
+void guest_channel_input(struct guest_channel *channel, gint64 id,
+                         const void *data, size_t len, bool eof)
+{
+    json_t *message = json_pack("{s:s, s:I}", "type", WIRE_INPUT, "id",
+                                (json_int_t)id);
+
+    if (len > 0)
+        json_bytes_set(message, "data", data, len);
+    if (eof)
+        json_object_set_new(message, "eof", json_true());
+    guest_channel_send(channel, message);
+}
+
+void guest_channel_resize(struct guest_channel *channel, gint64 id,
+                          unsigned rows, unsigned columns)
+{
+    guest_channel_send(channel,
+                       json_pack("{s:s, s:I, s:i, s:i}", "type", WIRE_RESIZE,
+                                 "id", (json_int_t)id, "rows", (int)rows,
+                                 "columns", (int)columns));
+}
+
+void guest_channel_signal(struct guest_channel *channel, gint64 id, int number)
+{
+    guest_channel_send(channel,
+                       json_pack("{s:s, s:I, s:i}", "type", WIRE_SIGNAL, "id",
+                                 (json_int_t)id, "signal", number));
+}
+
+void guest_channel_answer_step(struct guest_channel *channel, gint64 request,
+                               gint64 step_id, const char *text,
+                               const char *error)
+{
+    json_t *message = json_pack(
+        "{s:s, s:I, s:s*, s:s*}", "type", WIRE_STEP_ANSWER, "request",
+        (json_int_t)request, "text", text, "error", error);
+
+    if (step_id)
+        json_object_set_new(message, "step_id", json_integer(step_id));
+    guest_channel_send(channel, message);
+}
+
+/* ---- other messages ------------------------------------------------------ */
+
+void guest_channel_mount(struct guest_channel *channel, const char *tag,
+                         const char *path, const char *fstype, bool read_only)
+{
+    guest_channel_send(channel,
+                       json_pack("{s:s, s:s, s:s, s:s, s:b}", "type",
+                                 WIRE_MOUNT, "tag", tag, "path", path, "fstype",
+                                 fstype, "read_only", read_only));
+}
+
+bool guest_channel_setup(struct guest_channel *channel,
+                         const char *certificates,
+                         const struct git_identity *git)
+{
+    if (channel->abilities.setup)
+        guest_channel_send(
+            channel, json_pack("{s:s, s:s*, s:s*, s:s*}", "type", WIRE_SETUP,
+                               "certificates", certificates, "git_name",
+                               git->name, "git_email", git->email));
+    return channel->abilities.setup;
+}
+
+void guest_channel_cancel(struct guest_channel *channel, gint64 id)
+{
+    guest_channel_send(channel, json_pack("{s:s, s:I}", "type", WIRE_CANCEL,
+                                          "id", (json_int_t)id));
+}
+
+void guest_channel_rollback_notify(struct guest_channel *channel,
+                                   gint64 step_id)
+{
+    /* Droppable: a frontend may roll back any number of times while the guest
+     * does not read. */
+    jsonl_channel_send(channel->channel,
+                       json_pack("{s:s, s:I}", "type", WIRE_ROLLBACK_NOTIFY,
+                                 "step_id", (json_int_t)step_id),
+                       true);
+}
+
+void guest_channel_watch_ports(struct guest_channel *channel)
+{
+    if (channel->abilities.reports_ports)
+        guest_channel_send(channel,
+                           json_pack("{s:s}", "type", WIRE_WATCH_PORTS));
+}
+
+bool guest_channel_find_processes(struct guest_channel *channel, gint64 request,
+                                  const GArray *pids)
+{
+    if (!channel->abilities.finds_processes)
+        return false;
+    guest_channel_send(channel, guest_processes_question(request, pids));
+    return true;
+}
+
+void guest_channel_start_bulk(struct guest_channel *channel, const char *mark)
+{
+    guest_channel_send(channel, json_pack("{s:s, s:s}", "type", WIRE_BULK_START,
+                                          "mark", mark));
+}
+
+void guest_channel_shutdown(struct guest_channel *channel)
+{
+    guest_channel_send(channel, json_pack("{s:s}", "type", WIRE_SHUTDOWN));
+}

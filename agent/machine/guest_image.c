@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guest_image - see guest_image.h.
+ */
+#include "agent/machine/guest_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/message.h"
+
+enum { MAX_IMAGE_JSON = 64 << 10, MAX_TOOLS = 64, MAX_TOOL_NAME = 32 };
+
+char *guest_image_dir(const char *name, GError **error)
+{
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+    if (len == 0 || name[len] != '\0' || name[0] == '.') {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "the field 'image' must be the name of an image, such as "
+                    "%s: letters, digits, dots and dashes",
+                    GUEST_IMAGE_DEFAULT);
+        return NULL;
+    }
+    return g_build_filename(g_get_user_cache_dir(), "stepback", "guest", name,
+                            NULL);
+}
+
+static gboolean check_readable(const char *what, const char *path,
+                               GError **error)
+{
+    if (!path || access(path, R_OK) == 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "the guest's %s %s cannot be read: %s", what, path,
+                g_strerror(errno));
+    return FALSE;
+}
+
+/* dir/name if it exists, else NULL. */
+static char *find_file(const char *dir, const char *name)
+{
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+
+    return access(path, F_OK) == 0 ? g_steal_pointer(&path) : NULL;
+}
+
+/* Read dir/image.json. *ret_json: a new object, or NULL if there is no such
+ * file. */
+static gboolean read_json(const char *dir, json_t **ret_json, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, "image.json", NULL);
+    g_autofree char *text = NULL;
+    const char *append = NULL;
+    json_t *json;
+    size_t len;
+    int rc = fd_read_file(AT_FDCWD, path, MAX_IMAGE_JSON, &text, &len);
+
+    *ret_json = NULL;
+    if (rc == -ENOENT)
+        return TRUE;
+    json = rc == 0 ? json_loadb(text, len, 0, NULL) : NULL;
+    if (json_is_object(json) &&
+        message_get_optional_string(json, "append", &append, NULL)) {
+        *ret_json = json;
+        return TRUE;
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "%s is damaged; rebuild the image with: stepback image build",
+                path);
+    json_decref(json);
+    return FALSE;
+}
+
+static gboolean read_append(struct guest_image *image, const char *dir,
+                            GError **error)
+{
+    const char *append;
+    json_t *json;
+
+    if (!read_json(dir, &json, error))
+        return FALSE;
+    append = json_string_value(json_object_get(json, "append"));
+    if (append) {
+        g_free(image->append);
+        image->append = g_strdup(append);
+    }
+    json_decref(json);
+    return TRUE;
+}
+
+static bool is_tool(const char *name)
+{
+    static const char allowed[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS
+        "._+-";
+
+    return name && *name && strlen(name) <= MAX_TOOL_NAME &&
+           name[strspn(name, allowed)] == '\0';
+}
+
+char **guest_image_tools(const char *name)
+{
+    g_autoptr(GPtrArray) tools = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *dir = guest_image_dir(name, NULL);
+    json_t *json = NULL, *tool;
+    size_t i;
+
+    if (!dir || !read_json(dir, &json, NULL))
+        return NULL;
+    json_array_foreach(json_object_get(json, "tools"), i, tool)
+    {
+        if (is_tool(json_string_value(tool)) && tools->len < MAX_TOOLS)
+            g_ptr_array_add(tools, g_strdup(json_string_value(tool)));
+    }
+    json_decref(json);
+    if (tools->len == 0)
+        return NULL;
+    g_ptr_array_add(tools, NULL);
+    return (char **)g_ptr_array_steal(tools, NULL);
+}
+
+static void set_no_image(const char *name, const char *dir, GError **error)
+{
+    const char *how = "build it with: stepback image build";
+
+    if (strcmp(name, "debian") == 0)
+        how = "build it with: stepback image build --flavour=debian";
+    else if (strcmp(name, GUEST_IMAGE_DEFAULT) != 0)
+        how = "use minimal, debian, or an image built with: stepback image "
+              "build --output=DIR";
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "guest image '%s': not found in %s; %s", name, dir, how);
+}
+
+static gboolean read_image(struct guest_image *image, const char *name,
+                           GError **error)
+{
+    g_autofree char *dir = guest_image_dir(name, error);
+
+    if (!dir)
+        return FALSE;
+    if (!image->kernel)
+        image->kernel = find_file(dir, "vmlinuz");
+    if (!image->kernel) {
+        set_no_image(name, dir, error);
+        return FALSE;
+    }
+    if (!image->initrd)
+        image->initrd = find_file(dir, "initrd");
+    if (!image->rootfs)
+        image->rootfs = find_file(dir, "rootfs.ext4");
+    return read_append(image, dir, error);
+}
+
+struct guest_image *guest_image_find(const char *name, const char *kernel,
+                                     const char *initrd, const char *disk,
+                                     GError **error)
+{
+    struct guest_image *image = g_new0(struct guest_image, 1);
+
+    image->kernel = g_strdup(kernel);
+    image->initrd = g_strdup(initrd);
+    image->rootfs = g_strdup(disk);
+    image->append = g_strdup("");
+    if (((kernel && initrd) || read_image(image, name, error)) &&
+        check_readable("kernel", image->kernel, error) &&
+        check_readable("initrd", image->initrd, error) &&
+        check_readable("disk", image->rootfs, error))
+        return image;
+    guest_image_free(image);
+    return NULL;
+}
+
+void guest_image_free(struct guest_image *image)
+{
+    if (!image)
+        return;
+    g_free(image->kernel);
+    g_free(image->initrd);
+    g_free(image->rootfs);
+    g_free(image->append);
+    g_free(image);
+}

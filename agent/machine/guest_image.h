@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guest_image - the files that the virtual machine boots from.
+ *
+ * An image is a folder ${XDG_CACHE_HOME:-~/.cache}/stepback/guest/NAME/ built
+ * by "stepback image build":
+ *
+ *     vmlinuz         the kernel
+ *     initrd          its initramfs
+ *     rootfs.ext4     optional: a root file system, attached read-only
+ *     image.json      {"append": "words for the kernel's command line",
+ *                     "tools": ["bash", "git", ...]}
+ */
+#ifndef AGENT_MACHINE_GUEST_IMAGE_H
+#define AGENT_MACHINE_GUEST_IMAGE_H
+
+#include <glib.h>
+
+#define GUEST_IMAGE_DEFAULT "minimal"
+
+struct guest_image {
+    char *kernel;
+    char *initrd; /* NULL: none */
+    char *rootfs; /* NULL: none */
+    char *append; /* may be empty */
+};
+
+/* Return the directory of an image, which need not exist, as a new string. On
+ * an invalid name return NULL with ERROR_INVALID_FIELD. */
+char *guest_image_dir(const char *name, GError **error);
+
+/* Find an image's files. Non-NULL kernel, initrd and disk replace the image's
+ * own; with both kernel and initrd, no image is needed. All borrowed. On
+ * failure return NULL with ERROR_INVALID_FIELD, or ERROR_VM_LAUNCH_FAILED and a
+ * text that names the remedy. */
+struct guest_image *guest_image_find(const char *name, const char *kernel,
+                                     const char *initrd, const char *disk,
+                                     GError **error);
+
+/* Return the names of the well-known tools that an image has, as its builder
+ * found them: a new array that is not empty, or NULL if they are unknown. */
+char **guest_image_tools(const char *name);
+
+void guest_image_free(struct guest_image *image);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launch - find and create the prerequisites that all machines have.
+ */
+#ifndef AGENT_MACHINE_LAUNCH_H
+#define AGENT_MACHINE_LAUNCH_H
+
+#include <glib.h>
+
+#include "agent/base/runtime_dir.h"
+#include "agent/machine/session_config.h"
+
+struct launch {
+    /* Programs; NULL: not installed, or not needed (net). */
+    char *daemon, *net;
+    struct runtime_dir *dir;
+
+    /* Paths in dir; one socket per working folder. */
+    char *fs_sockets[SESSION_MAX_DIRECTORIES];
+    char *control_sockets[SESSION_MAX_DIRECTORIES];
+    char *console;
+};
+
+/* On failure return NULL with ERROR_VM_LAUNCH_FAILED, ERROR_INVALID_FIELD or
+ * ERROR_INVALID_DIRECTORY; the text names the remedy. */
+struct launch *launch_new(const struct session_config *config, GError **error);
+
+/* Free the object and remove the runtime folder. NULL is allowed. */
+void launch_free(struct launch *launch);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine - a guest over working folders, with the daemons that it needs.
+ *
+ * Starts them and ends them; machine_kind.h has what the guest runs in. One
+ * object is one run; a failed one can only be stopped and freed.
+ *
+ * Threads: all on the main thread.
+ */
+#ifndef AGENT_MACHINE_MACHINE_H
+#define AGENT_MACHINE_MACHINE_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "agent/machine/backends.h"
+#include "agent/machine/bulk_port.h"
+#include "agent/machine/guest_channel.h"
+#include "agent/machine/guest_ports.h"
+#include "agent/machine/machine_events.h"
+#include "agent/machine/network.h"
+#include "agent/machine/published_ports.h"
+#include "agent/machine/session_config.h"
+
+struct machine;
+struct machine_kind;
+
+/* Start a machine of this kind. config is borrowed for the object's life. On
+ * failure return NULL with the errors of session_config.h and guest_image.h,
+ * ERROR_VM_LAUNCH_FAILED or ERROR_BACKEND_FAILED. */
+struct machine *machine_new(const struct machine_kind *kind,
+                            const struct session_config *config,
+                            const char *log_level,
+                            const struct machine_callbacks *callbacks,
+                            void *opaque, GError **error);
+
+/* Free the machine; running processes are killed. NULL is allowed. */
+void machine_free(struct machine *machine);
+
+/* End the machine: in order, or at once. "stopped" follows. */
+void machine_stop(struct machine *machine);
+void machine_kill(struct machine *machine);
+
+/* Pause or resume the guest. */
+void machine_hold(struct machine *machine, bool hold);
+/* Return whether the guest has paused. */
+bool machine_is_held(const struct machine *machine);
+
+/* Return what the start or the end waits for, for people: a static string, or
+ * NULL. */
+const char *machine_waits_for(const struct machine *machine);
+
+/* Borrowed; valid between "ready" and "failed" or machine_stop(). */
+struct backends *machine_backends(struct machine *machine);
+struct guest_channel *machine_guest(struct machine *machine);
+struct bulk_port *machine_bulk(struct machine *machine);
+/* NULL if the guest has no network, or the network process has ended. */
+struct network *machine_network(struct machine *machine);
+
+/* Borrowed: the ports of the host that lead to the guest, and those at which
+ * the guest listens. */
+struct published_ports *machine_ports(struct machine *machine);
+const struct guest_ports *machine_guest_ports(const struct machine *machine);
+
+/* Return the path of a new file in the machine's runtime folder, which is
+ * private and removed with the machine: a new string. name: runtime_dir.h. */
+char *machine_runtime_path(const struct machine *machine, const char *name);
+
+/* Return how many of the guest's messages were ignored. */
+guint64 machine_complaints(const struct machine *machine);
+
+/* Return the path of the machine's persistent disk. Borrowed; NULL: everything
+ * written outside the folders is lost when the machine ends. */
+const char *machine_disk(const struct machine *machine);
+
+const struct machine_times *machine_times(const struct machine *machine);
+
+/* ACCEL_AUTO if the machine has no processors of its own. */
+enum accel machine_accel(const struct machine *machine);
+/* From machine_new() to "ready", in ms. */
+gint64 machine_boot_ms(const struct machine *machine);
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine_core - see machine_core.h.
+ */
+#include "agent/machine/machine_core.h"
+
+#include "common/log.h"
+
+void machine_clear_timers(struct machine *machine)
+{
+    g_clear_handle_id(&machine->boot_timer, g_source_remove);
+    g_clear_handle_id(&machine->watchdog, g_source_remove);
+    g_clear_handle_id(&machine->blame_timer, g_source_remove);
+    g_clear_handle_id(&machine->restart_source, g_source_remove);
+}
+
+void machine_fail(struct machine *machine, const GError *error)
+{
+    if (machine->stage == FAILED || machine->stage == STOPPING)
+        return;
+    machine->stage = FAILED;
+    machine_clear_timers(machine);
+    log_warn(LOG_SESSION, "%s", error->message);
+    machine->callbacks->failed(error, machine->opaque);
+}
+
+void machine_fail_with(struct machine *machine, enum error_code code,
+                       const char *text)
+{
+    g_autoptr(GError) error = g_error_new_literal(STEPBACK_ERROR, code, text);
+
+    machine_fail(machine, error);
+}
+
+void machine_warn(struct machine *machine, const char *code, const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1); /* folder names */
+
+    log_warn(LOG_SESSION, "%s", valid);
+    machine->callbacks->event(
+        "event.warning",
+        json_pack("{s:s, s:s*}", "message", valid, "code", code),
+        machine->opaque);
+}

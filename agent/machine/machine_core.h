@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine_core - the machine object, private to the files that implement
+ * machine.h and its kinds.
+ */
+#ifndef AGENT_MACHINE_MACHINE_CORE_H
+#define AGENT_MACHINE_MACHINE_CORE_H
+
+#include "agent/machine/backends.h"
+#include "agent/machine/guest_ports.h"
+#include "agent/machine/launch.h"
+#include "agent/machine/machine_events.h"
+#include "agent/machine/machine_kind.h"
+#include "agent/machine/network.h"
+#include "agent/machine/published_ports.h"
+#include "agent/machine/session_config.h"
+#include "common/errors.h"
+
+enum stage {
+    BACKEND,
+    BOOTING,
+    MOUNTING,
+    RUNNING,
+    RESTARTING,
+    FAILED,
+    STOPPING,
+};
+
+struct machine {
+    enum stage stage;
+    const struct session_config *config;
+    char *log_level;
+    const struct machine_callbacks *callbacks;
+    void *opaque;
+
+    const struct machine_kind *kind;
+    void *state; /* of the kind */
+
+    struct launch *launch;
+    /* This object and the guest's outlive their processes, because commands
+     * hold pointers into them. */
+    struct backends *backends;
+    struct network *network;
+    struct published_ports *ports;
+    struct guest_ports guest_ports;
+    bool runs;        /* the guest's process does */
+    unsigned mounted; /* number of folders that the guest has mounted */
+    bool setup_asked; /* the guest owes an answer */
+    bool lost[SESSION_MAX_DIRECTORIES]; /* folders to remount */
+    unsigned losses;                    /* since first_loss, monotonic, us */
+    gint64 first_loss;
+    struct machine_times times;
+    guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
+};
+
+/* Call "failed", once, with this error (borrowed). */
+void machine_fail(struct machine *machine, const GError *error);
+void machine_fail_with(struct machine *machine, enum error_code code,
+                       const char *text);
+
+/* Send event.warning; code identifies the warning and may be NULL. */
+void machine_warn(struct machine *machine, const char *code, const char *text);
+
+/* ---- for a kind ---------------------------------------------------------- */
+
+/* Start the file servers: the stage BACKEND begins. */
+gboolean machine_start_backends(struct machine *machine, GError **error);
+
+/* Start the boot timeout. */
+void machine_start_timeout(struct machine *machine);
+
+/* The guest's process has ended, with this reason. */
+void machine_ended(struct machine *machine, const char *reason);
+
+/* The guest closed the control channel: no answer will come. */
+void machine_lost_guest(struct machine *machine);
+
+void machine_clear_timers(struct machine *machine);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine_kind - what differs between the kinds of machines.
+ *
+ * machine.c drives a start and an end, the file servers, the network and the
+ * guest's messages; a kind provides what the guest runs in. Its functions
+ * belong to one machine each and keep their state in machine->state.
+ */
+#ifndef AGENT_MACHINE_MACHINE_KIND_H
+#define AGENT_MACHINE_MACHINE_KIND_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "agent/machine/accel.h"
+
+struct bulk_port;
+struct guest_channel;
+struct machine;
+
+struct machine_kind {
+    /* The guest mounts the folders; otherwise it finds them mounted. */
+    bool mounts_folders;
+
+    /* Find what only this kind needs, and set machine->state. The errors are
+     * those of machine_new(). */
+    gboolean (*prepare)(struct machine *machine, GError **error);
+    /* Free machine->state, which may be NULL; a running guest is killed. */
+    void (*free)(struct machine *machine);
+
+    /* Start the file servers, by machine_start_backends(), now or later. */
+    gboolean (*begin)(struct machine *machine, GError **error);
+    /* The file servers are ready: start the guest. network_fd (borrowed): the
+     * guest's end of the network, or -1. */
+    gboolean (*start)(struct machine *machine, int network_fd, GError **error);
+    /* The guest has started, and its hello is awaited. May be NULL. */
+    void (*watch)(struct machine *machine);
+    /* In the stage RESTARTING, a file server has ended. NULL: there is no such
+     * stage. */
+    void (*restart)(struct machine *machine);
+
+    /* End a running guest: by a message to it (by_guest), or from outside.
+     * machine_ended() follows. */
+    void (*stop)(struct machine *machine, bool by_guest);
+    void (*kill)(struct machine *machine);
+
+    void (*hold)(struct machine *machine, bool hold);
+    bool (*is_held)(const struct machine *machine);
+
+    /* Borrowed; NULL before the guest has started. */
+    struct guest_channel *(*guest)(const struct machine *machine);
+    struct bulk_port *(*bulk)(const struct machine *machine);
+    /* Give a folder of backend 9p a new connection:
+     * machine_folder_reconnected() follows. NULL: such folders are none. */
+    void (*reconnect_folder)(struct machine *machine, unsigned index);
+
+    /* In the stage BOOTING: what the start waits for; or NULL. */
+    const char *(*waits_for)(const struct machine *machine);
+    /* Return the end of what the guest has written before it was up: a new
+     * string, which may be empty. */
+    char *(*console_tail)(const struct machine *machine);
+    /* As machine_disk() and machine_accel(); NULL: none. */
+    const char *(*disk)(const struct machine *machine);
+    enum accel (*accel)(const struct machine *machine);
+};
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network - see network.h.
+ */
+#include "agent/machine/network.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/base/child.h"
+#include "agent/base/child_log.h"
+#include "agent/base/install_paths.h"
+#include "agent/base/name_server.h"
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+
+enum {
+    NAME_SERVER_S = 3,
+    /* The process ends with QEMU, which is not an error (machine.c). */
+    BLAME_MS = 2000,
+};
+
+struct network {
+    struct child *process;
+    struct control_link *link;
+    int ports; /* sockets of published ports go this way */
+    const struct network_callbacks *callbacks;
+    void *opaque;
+    bool runs, stopping;
+    struct stat resolv_conf;
+    guint name_server_timer, blame_timer;
+    char *last_error;
+};
+
+/* ---- messages of the process --------------------------------------------- */
+
+static bool is_name_server(const char *destination, json_int_t port)
+{
+    return port == 53 && (strcmp(destination, "10.0.2.3") == 0 ||
+                          strcmp(destination, "10.0.2.4") == 0);
+}
+
+static char *describe_refusal(json_t *payload)
+{
+    const char *destination = json_string_value(
+        json_object_get(payload, "destination"));
+    const char *protocol = json_string_value(
+        json_object_get(payload, "protocol"));
+    json_int_t port = json_integer_value(json_object_get(payload, "port"));
+
+    if (!destination)
+        return g_strdup("the network policy blocks the guest from further "
+                        "addresses, which are not reported one by one");
+    if (is_name_server(destination, port))
+        return g_strdup("the network policy blocks the guest's DNS queries; "
+                        "add dns to the list to allow them");
+    if (port == 0)
+        return g_strdup_printf(
+            "the network policy blocks the guest from %s (%s)", destination,
+            protocol);
+    return g_strdup_printf("the network policy blocks the guest from %s (%s "
+                           "port %" JSON_INTEGER_FORMAT ")",
+                           destination, protocol, port);
+}
+
+static char *describe_limit(json_t *payload)
+{
+    static const char *const texts[][3] = {
+        { "tcp", "TCP connections", "further ones wait until others end" },
+        { "dns_tcp", "TCP connections to the name server",
+          "further ones wait until others end" },
+        { "udp", "UDP flows", "the longest idle ones are closed" },
+        { "dns", "DNS lookups at a time", "the oldest get no answer" },
+        { "icmp", "pings at a time", "the oldest get no answer" },
+        { "inbound", "published ports and connections to them",
+          "further connections wait until others end" },
+    };
+    const char *kind = json_string_value(json_object_get(payload, "kind"));
+    json_t *limit = json_object_get(payload, "limit");
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        if (g_strcmp0(kind, texts[i][0]) == 0)
+            return g_strdup_printf("guest network: more than "
+                                   "%" JSON_INTEGER_FORMAT " %s; %s",
+                                   json_integer_value(limit), texts[i][1],
+                                   texts[i][2]);
+    }
+    return g_strdup("guest network: a limit is reached");
+}
+
+static void on_event(struct control_link *link, const char *type,
+                     json_t *payload, void *opaque)
+{
+    bool refused = strcmp(type, "event.refused") == 0;
+    struct network *network = opaque;
+    g_autofree char *text = NULL;
+    json_t *warning;
+
+    if (!refused && strcmp(type, "event.limited") != 0)
+        return;
+    text = refused ? describe_refusal(payload) : describe_limit(payload);
+    warning = json_copy(payload);
+    json_object_set_new(
+        warning, "code",
+        json_string(refused ? "network_refused" : "network_limited"));
+    json_object_set_new(warning, "message", json_string(text));
+    log_info(LOG_SESSION, "%s", text);
+    network->callbacks->warning(warning, network->opaque);
+}
+
+/* on_exited() follows. */
+static void on_closed(struct control_link *link, void *opaque)
+{
+}
+
+static const struct control_link_callbacks link_callbacks = {
+    .event = on_event,
+    .closed = on_closed,
+};
+
+static void on_line(struct child *child, const char *line, void *opaque)
+{
+    struct network *network = opaque;
+
+    child_log_line(NETWORK_PROGRAM, LOG_SESSION, line, &network->last_error);
+}
+
+static gboolean blame(gpointer data)
+{
+    struct network *network = data;
+    g_autofree char *end = child_describe_exit(network->process);
+    g_autoptr(GError) error = g_error_new(
+        STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+        "the guest's network process has ended: " NETWORK_PROGRAM " %s%s%s",
+        end, network->last_error ? ": " : "",
+        network->last_error ? network->last_error : "");
+
+    network->blame_timer = 0;
+    network->callbacks->ended(error, network->opaque);
+    return G_SOURCE_REMOVE;
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct network *network = opaque;
+
+    network->runs = false;
+    g_clear_handle_id(&network->name_server_timer, g_source_remove);
+    if (network->stopping)
+        network->callbacks->ended(NULL, network->opaque);
+    else
+        network->blame_timer = g_timeout_add(BLAME_MS, blame, network);
+}
+
+static const struct child_callbacks child_callbacks = {
+    .line = on_line,
+    .exited = on_exited,
+};
+
+/* ---- configuration ------------------------------------------------------- */
+
+static json_t *find_name_server(void)
+{
+    g_autofree char *server = name_server_find();
+
+    return server ? json_string(server) : json_null();
+}
+
+static gboolean look_for_name_server(gpointer data)
+{
+    struct network *network = data;
+
+    if (name_server_changed(&network->resolv_conf))
+        control_link_request(
+            network->link, "configure",
+            json_pack("{s:o}", "dns_server", find_name_server()), NULL, NULL);
+    return G_SOURCE_CONTINUE;
+}
+
+void network_configure(struct network *network,
+                       const struct network_policy *policy,
+                       control_link_done done, void *opaque)
+{
+    control_link_request(network->link, "configure",
+                         json_pack("{s:o, s:o}", "network_policy",
+                                   network_policy_to_json(policy), "dns_server",
+                                   find_name_server()),
+                         done, opaque);
+}
+
+void network_get_status(struct network *network, control_link_done done,
+                        void *opaque)
+{
+    control_link_request(network->link, "status", NULL, done, opaque);
+}
+
+/* ---- published ports ----------------------------------------------------- */
+
+/* Send a socket with one byte. If that fails, the process finds none, and the
+ * request fails. */
+static void send_socket(int channel, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { 0 };
+    char byte = 0;
+    struct iovec data = { &byte, sizeof(byte) };
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control),
+    };
+
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    if (sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        log_warn(LOG_SESSION, NETWORK_PROGRAM ": cannot send a socket: %s",
+                 g_strerror(errno));
+}
+
+void network_publish(struct network *network, const struct published_port *port,
+                     control_link_done done, void *opaque)
+{
+    send_socket(network->ports, port->fd);
+    control_link_request(network->link, "port.add",
+                         json_pack("{s:I, s:s, s:i}", "id",
+                                   (json_int_t)port->id, "protocol",
+                                   port_spec_protocol(&port->spec),
+                                   "guest_port", (int)port->spec.guest_port),
+                         done, opaque);
+}
+
+void network_unpublish(struct network *network, gint64 id,
+                       control_link_done done, void *opaque)
+{
+    control_link_request(network->link, "port.remove",
+                         json_pack("{s:I}", "id", (json_int_t)id), done,
+                         opaque);
+}
+
+/* ---- set-up -------------------------------------------------------------- */
+
+static gboolean make_pair(int type, int pair[2], GError **error)
+{
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "cannot make a socket pair: %s", g_strerror(errno));
+    return FALSE;
+}
+
+static struct child *spawn(struct network *network, const char *program,
+                           const char *log_level, int stream, int control,
+                           int ports, GError **error)
+{
+    g_autofree char *missing = NULL;
+    g_autofree char *stream_fd = g_strdup_printf("--stream-fd=%d", stream);
+    g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
+    g_autofree char *ports_fd = g_strdup_printf("--ports-fd=%d", ports);
+    g_autofree char *level = g_strdup_printf("--log-level=%s", log_level);
+    const char *const argv[] = { program,  stream_fd, control_fd,
+                                 ports_fd, level,     NULL };
+    const int fds[] = { stream, control, ports };
+
+    if (program)
+        return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
+                           network, error);
+    missing = install_paths_describe_missing(NETWORK_PROGRAM);
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "the guest's network: %s", missing);
+    return NULL;
+}
+
+struct network *network_new(const char *program,
+                            const struct network_policy *policy,
+                            const char *log_level,
+                            const struct network_callbacks *callbacks,
+                            void *opaque, int *ret_fd, GError **error)
+{
+    int stream[2] = { -1, -1 }, control[2] = { -1, -1 };
+    int ports[2] = { -1, -1 };
+    struct network *network = g_new0(struct network, 1);
+
+    network->callbacks = callbacks;
+    network->opaque = opaque;
+    if (make_pair(SOCK_STREAM, stream, error) &&
+        make_pair(SOCK_STREAM, control, error) &&
+        make_pair(SOCK_SEQPACKET, ports, error))
+        network->process = spawn(network, program, log_level, stream[1],
+                                 control[1], ports[1], error);
+    fd_close(&stream[1]);
+    fd_close(&control[1]);
+    fd_close(&ports[1]);
+    if (!network->process) {
+        fd_close(&stream[0]);
+        fd_close(&control[0]);
+        fd_close(&ports[0]);
+        g_free(network);
+        return NULL;
+    }
+    network->runs = true;
+    network->ports = ports[0];
+    network->link = control_link_new(control[0], &link_callbacks, network);
+    name_server_changed(&network->resolv_conf);
+    network_configure(network, policy, NULL, NULL);
+    network->name_server_timer = g_timeout_add_seconds(
+        NAME_SERVER_S, look_for_name_server, network);
+    *ret_fd = stream[0];
+    return network;
+}
+
+bool network_runs(const struct network *network)
+{
+    return network->runs;
+}
+
+void network_stop(struct network *network)
+{
+    network->stopping = true;
+    child_kill(network->process);
+}
+
+void network_free(struct network *network)
+{
+    if (!network)
+        return;
+    g_clear_handle_id(&network->name_server_timer, g_source_remove);
+    g_clear_handle_id(&network->blame_timer, g_source_remove);
+    child_free(network->process);
+    control_link_free(network->link);
+    fd_close(&network->ports);
+    g_free(network->last_error);
+    g_free(network);
+}

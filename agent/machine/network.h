@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network - a machine's network: the process stepback-net.
+ *
+ * The process connects QEMU to the host's network and forwards what the policy
+ * allows (network_policy.h). A guest without a network card has none.
+ *
+ * Threads: all on the main thread (see child.h).
+ */
+#ifndef AGENT_MACHINE_NETWORK_H
+#define AGENT_MACHINE_NETWORK_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/client/control_link.h"
+#include "agent/machine/published_ports.h"
+#include "common/network_policy.h"
+
+#define NETWORK_PROGRAM "stepback-net"
+
+struct network;
+
+struct network_callbacks {
+    /* A warning for the frontend: the payload of event.warning; taken. */
+    void (*warning)(json_t *payload, void *opaque);
+    /* The process has ended, with the reason. Delayed until an end of QEMU
+     * would have been noticed, as that also ends the process. After
+     * network_stop() it is called at once with error NULL. Called once; the
+     * callback must not free the network. */
+    void (*ended)(const GError *error, void *opaque);
+};
+
+/* Start program (its path; NULL: not installed). policy is copied. ret_fd: the
+ * socket for QEMU's stream of frames; the caller owns it. On failure return
+ * NULL with ERROR_VM_LAUNCH_FAILED. */
+struct network *network_new(const char *program,
+                            const struct network_policy *policy,
+                            const char *log_level,
+                            const struct network_callbacks *callbacks,
+                            void *opaque, int *ret_fd, GError **error);
+
+/* Free the network; a running process is killed and waiting requests fail. NULL
+ * is allowed. */
+void network_free(struct network *network);
+
+bool network_runs(const struct network *network);
+
+/* End the process; "ended" follows if it still runs. */
+void network_stop(struct network *network);
+
+/* Replace the policy (borrowed); the answer's payload is empty. */
+void network_configure(struct network *network,
+                       const struct network_policy *policy,
+                       control_link_done done, void *opaque);
+
+/* The answer's payload: "network_policy", "frames" and "bytes" (net/control.h).
+ */
+void network_get_status(struct network *network, control_link_done done,
+                        void *opaque);
+
+/* Forward from this port, which stays the caller's. Done is called later; it
+ * fails if the process cannot, or has ended. */
+void network_publish(struct network *network, const struct published_port *port,
+                     control_link_done done, void *opaque);
+
+/* Close a port and its connections. */
+void network_unpublish(struct network *network, gint64 id,
+                       control_link_done done, void *opaque);
+
+#endif

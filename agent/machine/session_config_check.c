@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_config_check - see session_config_check.h.
+ */
+#include "agent/machine/session_config_check.h"
+
+#include "agent/machine/share_check.h"
+#include "common/errors.h"
+#include "common/real_path.h"
+
+static gboolean check_ports(const struct session_config *config, GError **error)
+{
+    if (config->ports->len > 0 && config->network.kind == NETWORK_DISABLED)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_NO_NETWORK,
+                            "a guest without a network card cannot publish "
+                            "ports; to block everything else, use a list of "
+                            "networks that is empty: --network='' "
+                            "({\"allow\":[]} in the API)");
+    else if (config->ports->len > PORT_SPEC_MAX)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "a sandbox can publish at most %d ports", PORT_SPEC_MAX);
+    else
+        return TRUE;
+    return FALSE;
+}
+
+/* Return the shared folder or undo log in reach of a copy folder, or NULL: a
+ * copy that writes to a shared folder must be a step, and none may write to an
+ * undo log. */
+static const char *find_overlap(const struct session_config *config,
+                                const char *folder)
+{
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        const struct session_directory *directory = config->directories[i];
+        const char *const paths[] = { directory->path, directory->undo_dir };
+
+        for (size_t j = 0; j < G_N_ELEMENTS(paths); j++) {
+            if (paths[j] && (real_path_is_beneath(paths[j], folder) ||
+                             real_path_is_beneath(folder, paths[j])))
+                return paths[j];
+        }
+    }
+    return NULL;
+}
+
+static gboolean check_copy_folders(const struct session_config *config,
+                                   GError **error)
+{
+    for (guint i = 0; i < config->copy_folders->len; i++) {
+        const char *folder = g_ptr_array_index(config->copy_folders, i);
+        const char *other = find_overlap(config, folder);
+
+        if (!other)
+            continue;
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "the copy folder %s: overlaps with %s, a shared folder or "
+                    "its undo log; choose a folder apart from both (copies "
+                    "from and to a shared folder need no copy folder)",
+                    folder, other);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean session_config_check(const struct session_config *config,
+                              GError **error)
+{
+    return check_ports(config, error) &&
+           session_directory_complete(config->directories,
+                                      config->n_directories, error) &&
+           share_check_secrets(config, &config->network, error) &&
+           session_directory_check_apart(config->directories,
+                                         config->n_directories, error) &&
+           check_copy_folders(config, error);
+}

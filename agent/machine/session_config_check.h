@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_config_check - check that a session may use its folders and ports.
+ */
+#ifndef AGENT_MACHINE_SESSION_CONFIG_CHECK_H
+#define AGENT_MACHINE_SESSION_CONFIG_CHECK_H
+
+#include "agent/machine/session_config.h"
+
+/* Complete and check the folders of a configuration. Fails with
+ * ERROR_INVALID_FIELD, ERROR_INVALID_DIRECTORY or ERROR_NO_NETWORK. */
+gboolean session_config_check(const struct session_config *config,
+                              GError **error);
+
+#endif

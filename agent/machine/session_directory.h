@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_directory - the working folders of a session.
+ *
+ * Folders do not overlap, and no undo log lies in a folder: a daemon would see
+ * another daemon's writes as outside edits. Labels are unique.
+ */
+#ifndef AGENT_MACHINE_SESSION_DIRECTORY_H
+#define AGENT_MACHINE_SESSION_DIRECTORY_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "agent/base/folder_ref.h"
+
+enum { SESSION_MAX_DIRECTORIES = 8 };
+
+struct session_directory {
+    char *path; /* absolute, symlinks resolved */
+    char *label;
+    char *undo_dir; /* NULL: none, the folder is read-only */
+    bool read_only;
+    char *tag;        /* of the mount */
+    char *guest_path; /* path in the guest */
+};
+
+/* The request to share a folder. */
+struct session_share {
+    const char *path, *undo_dir; /* absolute; undo_dir may be NULL */
+    const char *label;           /* or NULL */
+    bool read_only;
+};
+
+/* Resolve a folder and its undo log. On failure return NULL with
+ * ERROR_INVALID_FIELD or ERROR_INVALID_DIRECTORY. */
+struct session_directory *
+session_directory_new(const struct session_share *share, GError **error);
+
+/* Assign labels, tags and guest paths to all folders. Fails with
+ * ERROR_INVALID_FIELD if a label was given twice. */
+gboolean
+session_directory_complete(struct session_directory *const *directories,
+                           unsigned count, GError **error);
+
+/* Refuse overlapping folders and undo logs: ERROR_INVALID_DIRECTORY. */
+gboolean
+session_directory_check_apart(struct session_directory *const *directories,
+                              unsigned count, GError **error);
+
+void session_directory_free(struct session_directory *directory);
+
+/* On failure return FALSE with ERROR_INVALID_FIELD. */
+gboolean session_directory_find(struct session_directory *const *directories,
+                                unsigned count, struct folder_ref folder,
+                                unsigned *ret_index, GError **error);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vm_machine - see vm_machine.h.
+ */
+#include "agent/vm/vm_machine.h"
+
+#include "agent/machine/machine_core.h"
+#include "agent/machine/machine_guest.h"
+#include "agent/machine/share_check.h"
+#include "agent/vm/machine_boot.h"
+#include "agent/vm/vm_machine_state.h"
+#include "common/host_program.h"
+
+/* ---- QEMU ---------------------------------------------------------------- */
+
+static void on_vm_exited(struct vm *vm, void *opaque)
+{
+    struct machine *machine = opaque;
+    const struct vm_machine *own = machine->state;
+    g_autofree char *end = vm_describe_end(vm);
+    g_autofree char *console = vm_console_tail(vm, VM_CONSOLE_MESSAGE);
+    bool kvm = machine->stage == BOOTING && own->accel == ACCEL_KVM;
+    g_autofree char *text = g_strdup_printf(
+        "%s%s%s%s%s", end,
+        machine->stage == RUNNING ? "" : ", before the guest was up",
+        kvm ? "; the accelerator was set to KVM; 'auto' would fall back to TCG"
+            : "",
+        *console ? "; its console ends with:\n" : "", console);
+
+    machine->runs = false;
+    machine->times.ended = g_get_monotonic_time();
+    if (machine->stage == RESTARTING)
+        machine_boot_continue(machine);
+    else if (machine->stage != BOOTING || !machine_boot_ended(machine))
+        machine_ended(machine, text);
+}
+
+static void on_port_closed(struct vm *vm, void *opaque)
+{
+    machine_lost_guest(opaque);
+}
+
+static void on_folder_reconnected(struct vm *vm, unsigned index,
+                                  const char *error, void *opaque)
+{
+    machine_folder_reconnected(opaque, index, error);
+}
+
+static const struct vm_callbacks vm_callbacks = {
+    .exited = on_vm_exited,
+    .port_closed = on_port_closed,
+    .folder_reconnected = on_folder_reconnected,
+};
+
+static gboolean start(struct machine *machine, int network_fd, GError **error)
+{
+    struct vm_machine *own = machine->state;
+    struct vm_config config = {
+        .qemu = own->qemu,
+        .image = own->image,
+        .accel = own->accel,
+        .memory_mb = machine->config->memory_mb,
+        .cpus = machine->config->cpus,
+        .network_fd = network_fd,
+        .disk = vm_disk_path(own->disk),
+        .backend = machine->config->backend,
+        .n_fs = machine->config->n_directories,
+        .console_path = machine->launch->console,
+        .append = machine->config->kernel_append,
+    };
+
+    for (unsigned i = 0; i < config.n_fs; i++) {
+        config.fs_sockets[i] = machine->launch->fs_sockets[i];
+        config.fs_tags[i] = machine->config->directories[i]->tag;
+    }
+    own->vm = vm_new(&config, &machine_guest_callbacks, &vm_callbacks, machine,
+                     error);
+    return own->vm != NULL;
+}
+
+/* ---- set-up -------------------------------------------------------------- */
+
+/* Refuse shares that contain programs or images that QEMU uses. */
+static gboolean check_shares(const struct vm_machine *own,
+                             const struct session_config *config,
+                             GError **error)
+{
+    g_autofree char *qemu_img = host_program_find("qemu-img");
+    const struct {
+        const char *what, *path;
+    } files[] = {
+        { "QEMU", own->qemu },
+        { "qemu-img", config->persistent ? qemu_img : NULL },
+        { "the guest's kernel", own->image->kernel },
+        { "the guest's initrd", own->image->initrd },
+        { "the guest's disk", own->image->rootfs },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        if (!share_check_file(config, files[i].what, files[i].path, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean prepare(struct machine *machine, GError **error)
+{
+    const struct session_config *config = machine->config;
+    struct vm_machine *own = g_new0(struct vm_machine, 1);
+
+    machine->state = own;
+    own->qemu = vm_command_find_qemu(error);
+    if (!own->qemu)
+        return FALSE;
+    own->image = guest_image_find(config->image, config->kernel, config->initrd,
+                                  config->disk, error);
+    if (!own->image || !check_shares(own, config, error))
+        return FALSE;
+    if (!config->persistent)
+        return TRUE;
+    own->disk = vm_disk_open(config, own->image, error);
+    return own->disk != NULL;
+}
+
+static gboolean begin(struct machine *machine, GError **error)
+{
+    struct vm_machine *own = machine->state;
+    g_autofree char *slow = NULL;
+
+    if (!machine_start_backends(machine, error))
+        return FALSE;
+    own->accel = accel_choose(machine->config->accel, &slow);
+    if (slow)
+        machine_warn(machine, MACHINE_SLOW, slow);
+    return TRUE;
+}
+
+static void free_state(struct machine *machine)
+{
+    struct vm_machine *own = machine->state;
+
+    if (!own)
+        return;
+    vm_free(own->vm);
+    vm_disk_free(own->disk);
+    guest_image_free(own->image);
+    g_free(own->qemu);
+    g_free(own);
+}
+
+/* ---- the running machine ------------------------------------------------- */
+
+static void stop(struct machine *machine, bool by_guest)
+{
+    const struct vm_machine *own = machine->state;
+
+    vm_stop(own->vm, by_guest);
+}
+
+static void kill_now(struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    vm_kill(own->vm);
+}
+
+static void hold(struct machine *machine, bool hold)
+{
+    const struct vm_machine *own = machine->state;
+
+    vm_hold(own->vm, hold);
+}
+
+static bool is_held(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return vm_is_held(own->vm);
+}
+
+static struct guest_channel *guest(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return own->vm ? vm_guest(own->vm) : NULL;
+}
+
+static struct bulk_port *bulk(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return own->vm ? vm_bulk(own->vm) : NULL;
+}
+
+static void reconnect_folder(struct machine *machine, unsigned index)
+{
+    const struct vm_machine *own = machine->state;
+
+    vm_reconnect_folder(own->vm, index, machine->launch->fs_sockets[index]);
+}
+
+static const char *waits_for(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return own->vm && vm_is_up(own->vm) ? "booting the guest kernel"
+                                        : "starting QEMU";
+}
+
+static char *console_tail(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return own->vm ? vm_console_tail(own->vm, VM_CONSOLE_MESSAGE)
+                   : g_strdup("");
+}
+
+static const char *disk(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return vm_disk_path(own->disk);
+}
+
+static enum accel accel(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return own->accel;
+}
+
+const struct machine_kind vm_machine_kind = {
+    .mounts_folders = true,
+    .prepare = prepare,
+    .free = free_state,
+    .begin = begin,
+    .start = start,
+    .watch = machine_boot_watch,
+    .restart = machine_boot_continue,
+    .stop = stop,
+    .kill = kill_now,
+    .hold = hold,
+    .is_held = is_held,
+    .guest = guest,
+    .bulk = bulk,
+    .reconnect_folder = reconnect_folder,
+    .waits_for = waits_for,
+    .console_tail = console_tail,
+    .disk = disk,
+    .accel = accel,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vm_machine_state - the state of a virtual machine, private to the files that
+ * implement vm_machine.h.
+ */
+#ifndef AGENT_VM_VM_MACHINE_STATE_H
+#define AGENT_VM_VM_MACHINE_STATE_H
+
+#include "agent/machine/guest_image.h"
+#include "agent/vm/vm.h"
+#include "agent/vm/vm_disk.h"
+
+struct vm_machine {
+    char *qemu;
+    struct guest_image *image;
+    struct vm_disk *disk; /* NULL: the machine has no persistent disk */
+    enum accel accel;
+    bool started_again; /* with TCG */
+    struct vm *vm;      /* outlives its process */
+};
+
+#endif
