@@ -2,8 +2,9 @@
  *
  * cli_up - "stepback up": start a sandbox in the background.
  *
- * Without options, "up" also starts a sandbox again that has ended, and leaves
- * one that runs alone: by its name, or the one of the current directory.
+ * "up" also starts a sandbox again that has ended, and leaves one that runs
+ * alone: by its name, or the one of the folders. Options must agree with its
+ * configuration, as for "run" in a running sandbox.
  */
 #include <glib.h>
 #include <stdbool.h>
@@ -21,6 +22,9 @@
 #include "agent/sandbox/sandbox_name.h"
 #include "agent/wire/port_json.h"
 #include "common/errors.h"
+#include "common/real_path.h"
+
+#define IDLE_UNSET G_MININT64
 
 enum { IDLE_MAX_S = 30 * 24 * 3600 };
 
@@ -87,10 +91,90 @@ static int start_new(const struct up *up)
 
     if (!config)
         return cli_options_failed("%s", error->message);
-    record = cli_start_new(up->name, config, up->idle_timeout, &session,
+    record = cli_start_new(up->name, config, MAX(up->idle_timeout, 0), &session,
                            &error);
     session_config_free(config);
     return report_start(record, session, error, began);
+}
+
+/* ---- a sandbox that exists ----------------------------------------------- */
+
+/* Return whether its folders are exactly those of --directory. */
+static bool has_folders(const struct sandbox_record *record,
+                        const struct up *up)
+{
+    g_autoptr(GPtrArray) folders = sandbox_record_folders(record);
+    unsigned count = up->machine.more_dirs
+                         ? g_strv_length(up->machine.more_dirs)
+                         : 0;
+
+    if (!up->machine.place.dir)
+        return true;
+    for (unsigned i = 0; i <= count && folders->len == count + 1; i++) {
+        g_autofree char *real = real_path_of(
+            i == 0 ? up->machine.place.dir : up->machine.more_dirs[i - 1]);
+
+        if (!g_ptr_array_find_with_equal_func(folders, real, g_str_equal, NULL))
+            return false;
+    }
+    return folders->len == count + 1;
+}
+
+/* Return the option that its configuration does not have, or NULL. */
+static const char *conflict(const struct sandbox_record *record,
+                            const struct up *up)
+{
+    json_t *session = json_object_get(record->config, "session");
+    json_int_t idle = json_integer_value(
+        json_object_get(record->config, "idle_timeout_seconds"));
+    const char *option = cli_machine_conflict(&up->machine, session);
+
+    if (!option)
+        option = cli_guest_conflict(&up->machine.guest, session, true);
+    if (!option && up->idle_timeout != IDLE_UNSET && up->idle_timeout != idle)
+        option = "--idle-timeout";
+    if (!option && !has_folders(record, up))
+        option = "--directory";
+    if (!option && up->machine.force_share &&
+        !json_is_true(json_object_get(session, "force_share")))
+        option = "--force-share";
+    return option;
+}
+
+static void print_conflict(const struct sandbox_record *record,
+                           const char *option)
+{
+    if (sandbox_record_is_live(record))
+        cli_options_failed("sandbox %s: already runs without this %s; leave "
+                           "the option out, or remove the sandbox with "
+                           "'stepback rm -f %s'",
+                           record->name, option, record->name);
+    else
+        cli_options_failed("sandbox %s: already exists without this %s; leave "
+                           "the option out to start it again, remove it with "
+                           "'stepback rm %s', or start another one with "
+                           "'stepback up NAME'",
+                           record->name, option, record->name);
+}
+
+/* Return whether it can be used as it is; otherwise print why not. */
+static bool check_existing(const struct sandbox_record *record,
+                           const struct up *up)
+{
+    const char *option = record->problem ? NULL : conflict(record, up);
+
+    if (record->problem)
+        cli_options_failed("sandbox %s: %s; remove it with 'stepback rm %s'",
+                           record->name, record->problem, record->name);
+    else if (record->status == SANDBOX_STOPPING)
+        cli_options_failed("sandbox %s: stopping; wait until it has stopped "
+                           "('stepback stop %s' does), and try again",
+                           record->name, record->name);
+    else if (option)
+        print_conflict(record, option);
+    else
+        return true;
+    return false;
 }
 
 /* Start an existing sandbox (taken), if it does not run. */
@@ -100,41 +184,42 @@ static int start_again(struct sandbox_record *record, const struct up *up)
     gint64 began = g_get_monotonic_time();
     json_t *session = NULL;
 
-    if (up->has_options) {
-        cli_options_failed("sandbox %s: already exists, and options apply to a "
-                           "new one; leave them out, or remove it with "
-                           "'stepback rm %s'",
-                           record->name, record->name);
-        sandbox_record_free(record);
-        return CLI_FAILED;
-    }
-    if (record->problem) {
-        cli_options_failed("sandbox %s: %s; remove it with 'stepback rm %s'",
-                           record->name, record->problem, record->name);
-        sandbox_record_free(record);
-        return CLI_FAILED;
-    }
-    if (record->status == SANDBOX_STOPPING) {
-        cli_options_failed("sandbox %s: stopping; wait until it has stopped "
-                           "('stepback stop %s' does), and try again",
-                           record->name, record->name);
+    if (!check_existing(record, up)) {
         sandbox_record_free(record);
         return CLI_FAILED;
     }
     if (sandbox_record_is_live(record))
         return report_running(record);
+    if (is_chatty())
+        fprintf(stderr,
+                CLI_PROGRAM ": starting sandbox %s again; 'stepback up NAME' "
+                            "starts another one\n",
+                record->name);
     record = cli_start_again(record, &session, &error);
     return report_start(record, session, error, began);
 }
 
-/* Without name and options: the sandbox that runs over the current directory,
- * or has ended there, or a new one. */
+/* Return the sandboxes of the folders: a new array, or NULL. */
+static GPtrArray *find(const struct up *up, bool live, bool exact,
+                       GError **error)
+{
+    const char *dir = up->machine.place.dir ? up->machine.place.dir : ".";
+    GPtrArray *found = cli_sandbox_of_folder(dir, live, exact, error);
+
+    for (guint i = found ? found->len : 0; i > 0; i--) {
+        if (!has_folders(found->pdata[i - 1], up))
+            g_ptr_array_remove_index(found, i - 1);
+    }
+    return found;
+}
+
+/* Without a name: the sandbox that runs over the folders, or has ended there,
+ * or a new one. Without options one of a folder above counts, if it runs. */
 static int start_here(const struct up *up)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) live = cli_sandbox_of_folder(".", true, false, &error);
-    g_autoptr(GPtrArray)
-        ended = live ? cli_sandbox_of_folder(".", false, true, &error) : NULL;
+    g_autoptr(GPtrArray) live = find(up, true, up->has_options, &error);
+    g_autoptr(GPtrArray) ended = live ? find(up, false, true, &error) : NULL;
     const GPtrArray *found;
     g_autofree char *names = NULL;
 
@@ -157,7 +242,7 @@ static int start(const struct up *up)
     struct sandbox_record *record;
 
     if (!up->name)
-        return up->has_options ? start_new(up) : start_here(up);
+        return start_here(up);
     record = sandbox_record_load(up->name, &error);
     if (record)
         return start_again(record, up);
@@ -190,7 +275,8 @@ static bool check(struct up *up)
                           "have at most %d characters of a-z, 0-9, '.', '_' "
                           "and '-', not '%s'",
                           SANDBOX_NAME_MAX, up->name);
-    else if (up->idle_timeout < 0 || up->idle_timeout > IDLE_MAX_S)
+    else if (up->idle_timeout != IDLE_UNSET &&
+             (up->idle_timeout < 0 || up->idle_timeout > IDLE_MAX_S))
         cli_options_wrong("up: --idle-timeout must be a number of seconds, at "
                           "most %d",
                           IDLE_MAX_S);
@@ -227,7 +313,7 @@ static int parse_and_start(int argc, char **argv, struct up *up)
 
 int cli_up(int argc, char **argv)
 {
-    struct up up = { 0 };
+    struct up up = { .idle_timeout = IDLE_UNSET };
     int status = parse_and_start(argc, argv, &up);
 
     cli_machine_clear(&up.machine);

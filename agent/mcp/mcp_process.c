@@ -188,7 +188,7 @@ void mcp_tool_write_process(struct mcp_call *call, json_t *arguments)
     input->call = call;
     input->options = (struct mcp_watch_options){
         .id = info.exec_id,
-        .since = mcp_watch_kept(session, info.exec_id),
+        .since = info.output_bytes,
         .wait_s = get_wait(arguments, WAIT_DEFAULT_S),
     };
     mcp_call_set_cancelled(call, on_input_cancelled, input);
@@ -228,7 +228,7 @@ void mcp_tool_stop_process(struct mcp_call *call, json_t *arguments)
         return;
     options = (struct mcp_watch_options){
         .id = info.exec_id,
-        .since = mcp_watch_kept(session, info.exec_id),
+        .since = info.output_bytes,
         .wait_s = STOP_WAIT_S,
         .until_end = true,
     };

@@ -21,7 +21,6 @@ struct watch {
     gint64 began, told; /* monotonic, us */
     gint64 changed;     /* when the last output was noticed */
     guint64 seen;       /* bytes of output until then */
-    guint64 taken;      /* bytes that are in output_bytes, and not in offsets */
     guint timer;
 };
 
@@ -41,21 +40,6 @@ static const char *state_name(enum exec_state state)
     return state == EXEC_WAITING   ? "waiting"
            : state == EXEC_RUNNING ? "running"
                                    : "ended";
-}
-
-guint64 mcp_watch_kept(struct session *session, gint64 id)
-{
-    struct exec_reading reading;
-    guint64 end = 0;
-    guint chunks = 1;
-
-    while (chunks > 0 &&
-           session_exec_output(session, id, end, &reading, NULL)) {
-        end = reading.next;
-        chunks = reading.chunks->len;
-        exec_reading_clear(&reading);
-    }
-    return end;
 }
 
 /* ---- the result ---------------------------------------------------------- */
@@ -111,6 +95,14 @@ static void answer(const struct watch *watch, const struct exec_info *info,
     guint64 dropped;
     json_t *result;
 
+    if (info->attached || !info->was_detached) {
+        mcp_tools_refuse(watch->call,
+                         "process %" G_GINT64_FORMAT
+                         ": its output goes to another client that is "
+                         "attached, such as the user's terminal; ask the user",
+                         info->exec_id);
+        return;
+    }
     if (!gather(watch, &gathered, &error)) {
         mcp_tools_refuse(watch->call, "%s", error->message);
         mcp_output_clear(&gathered.output);
@@ -193,7 +185,7 @@ static bool is_due(struct watch *watch, const struct exec_info *info)
         watch->changed = now;
     }
     return !watch->options.until_end &&
-           info->output_bytes > watch->options.since + watch->taken &&
+           info->output_bytes > watch->options.since &&
            now - watch->changed >= QUIET_MS * 1000;
 }
 
@@ -228,14 +220,10 @@ void mcp_watch_begin(struct mcp_call *call,
                      const struct mcp_watch_options *options)
 {
     struct watch *watch = g_new0(struct watch, 1);
-    struct exec_info info;
 
     watch->call = call;
     watch->session = mcp_ready_session(call);
     watch->options = *options;
-    if (mcp_watch_find(watch->session, options->id, &info))
-        watch->taken = info.output_bytes -
-                       mcp_watch_kept(watch->session, options->id);
     watch->began = watch->told = watch->changed = g_get_monotonic_time();
     mcp_call_set_cancelled(call, on_cancelled, watch);
     if (options->wait_s > 0)

@@ -33,8 +33,4 @@ void mcp_watch_begin(struct mcp_call *call,
 bool mcp_watch_find(struct session *session, gint64 id,
                     struct exec_info *ret_info);
 
-/* Return the offset after the newest output that is kept. It is less than
- * output_bytes if a client was attached and took output. */
-guint64 mcp_watch_kept(struct session *session, gint64 id);
-
 #endif

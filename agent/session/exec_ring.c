@@ -85,6 +85,17 @@ guint64 exec_ring_end(const struct exec_ring *ring)
     return ring->end;
 }
 
+size_t exec_ring_size(const struct exec_ring *ring)
+{
+    return ring->cost;
+}
+
+void exec_ring_drop(struct exec_ring *ring)
+{
+    while (ring->cost > 0)
+        drop_oldest(ring);
+}
+
 GPtrArray *exec_ring_read(const struct exec_ring *ring, guint64 since,
                           size_t max, guint64 *ret_next, guint64 *ret_gone)
 {

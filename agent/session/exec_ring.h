@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec_ring - the latest output of a detached execution.
+ * exec_ring - the latest output of an execution.
  *
  * Offsets count the bytes of both streams since the ring was created. The ring
  * keeps at most EXEC_RING_BYTES; older output is gone.
@@ -33,6 +33,12 @@ void exec_ring_add(struct exec_ring *ring, bool is_stderr, const char *data,
 
 /* Return the offset after the last byte. */
 guint64 exec_ring_end(const struct exec_ring *ring);
+
+/* Return the memory that the kept output takes, in bytes. */
+size_t exec_ring_size(const struct exec_ring *ring);
+
+/* Drop all kept output; offsets go on. */
+void exec_ring_drop(struct exec_ring *ring);
 
 /* Get output from the offset "since" on, at most about "max" bytes: a new array
  * of struct exec_chunk (owned). *ret_next is the offset to continue from,

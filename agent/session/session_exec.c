@@ -211,9 +211,6 @@ gboolean session_exec_output(struct session *session, gint64 id, guint64 since,
 
     if (!execution)
         return FALSE;
-    if (execution->party)
-        return refuse(error, ERROR_BUSY, id,
-                      "a client is attached and gets its output");
     *ret_reading = (struct exec_reading){ .ended = !execution->exec };
     if (execution->ring)
         ret_reading->chunks = exec_ring_read(
@@ -231,17 +228,17 @@ void exec_reading_clear(struct exec_reading *reading)
     g_clear_pointer(&reading->chunks, g_ptr_array_unref);
 }
 
-/* The party gets what was kept; it counts as consumed. */
+/* The party gets what was kept and no party has got; it counts as consumed. */
 static void replay(struct execution *execution)
 {
-    struct exec_ring *ring = g_steal_pointer(&execution->ring);
     const struct session_party *party = execution->party;
     g_autoptr(GPtrArray) chunks = NULL;
-    guint64 next, gone;
+    guint64 gone;
 
-    if (!ring)
+    if (!execution->ring)
         return;
-    chunks = exec_ring_read(ring, 0, EXEC_RING_BYTES, &next, &gone);
+    chunks = exec_ring_read(execution->ring, execution->shown, EXEC_RING_BYTES,
+                            &execution->shown, &gone);
     for (guint i = 0; i < chunks->len; i++) {
         const struct exec_chunk *chunk = g_ptr_array_index(chunks, i);
         const struct command_output output = {
@@ -254,7 +251,6 @@ static void replay(struct execution *execution)
 
         party->callbacks->output(&output, party->opaque);
     }
-    exec_ring_free(ring);
 }
 
 gboolean session_exec_attach(struct session *session, gint64 id,
@@ -339,6 +335,7 @@ void session_exec_get(const struct session *session, unsigned i,
         .command = execution->command,
         .label = execution->label,
         .attached = execution->party != NULL || execution->is_plain,
+        .was_detached = execution->was_detached,
         .has_terminal = execution->has_terminal,
         .step = execution->step,
         .started = execution->started,

@@ -4,9 +4,9 @@
  * input and output.
  *
  * An execution is attached to one party, which gets all of its output, as fast
- * as it consumes it; or it is detached: the session keeps the latest output. A
- * party that leaves an execution hangs up: its processes get SIGHUP, and it is
- * detached.
+ * as it consumes it; or it is detached. In both cases the session keeps the
+ * latest output. A party that leaves an execution hangs up: its processes get
+ * SIGHUP, and it is detached.
  *
  * The unknown id of an execution is ERROR_NOT_FOUND. An execution that has
  * ended is known until SESSION_EXEC_ENDED newer ones have ended, or
@@ -40,14 +40,14 @@ struct exec_info {
     enum exec_state state;
     const char *command; /* bytes: the line, or the quoted words */
     const char *label;   /* or NULL */
-    bool attached, has_terminal;
+    bool attached, was_detached, has_terminal;
     enum command_step step;
     gint64 started, ended; /* CLOCK_REALTIME, us; 0: not yet */
     guint64 output_bytes;
     int exit_code; /* -1: unknown, or it has not ended */
 };
 
-/* Output of a detached execution. */
+/* Kept output of an execution. */
 struct exec_reading {
     GPtrArray *chunks; /* of struct exec_chunk */
     guint64 next;      /* the offset to continue from */
@@ -92,13 +92,14 @@ gboolean session_exec_cancel(struct session *session, gint64 id,
 void session_exec_wait(struct session *session, gint64 id, reply_done done,
                        void *opaque);
 
-/* Read kept output. ERROR_BUSY: a party is attached. Clear with
- * exec_reading_clear(). */
+/* Read kept output, also of an execution that a party is attached to. Offsets
+ * count the output since its start. Clear with exec_reading_clear(). */
 gboolean session_exec_output(struct session *session, gint64 id, guint64 since,
                              struct exec_reading *ret_reading, GError **error);
 void exec_reading_clear(struct exec_reading *reading);
 
-/* Attach to a running execution: the party first gets the kept output.
+/* Attach to a running execution: the party first gets the kept output that no
+ * party has got.
  * ERROR_BUSY if a party is attached and replace is false. An execution that has
  * ended calls "exited" at once. */
 gboolean session_exec_attach(struct session *session, gint64 id,

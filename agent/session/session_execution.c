@@ -9,6 +9,8 @@
 #include "common/errors.h"
 #include "common/log.h"
 
+enum { ENDED_OUTPUT_BYTES = 16 * EXEC_RING_BYTES };
+
 /* ---- the list ------------------------------------------------------------ */
 
 struct execution *execution_find(const struct session *session, gint64 id)
@@ -48,16 +50,23 @@ void execution_free(struct execution *execution)
     g_free(execution);
 }
 
-/* Forget the oldest executions that have ended, beyond the limit. */
+/* Of the executions that have ended, forget the oldest beyond the limit, and
+ * the output of the oldest beyond ENDED_OUTPUT_BYTES in all. */
 static void limit_ended(struct session *session)
 {
     unsigned count = 0;
+    size_t kept = 0;
 
     for (guint i = session->executions->len; i-- > 0;) {
         const struct execution *execution = g_ptr_array_index(
             session->executions, i);
 
-        if (!execution->exec && ++count > SESSION_EXEC_ENDED)
+        if (execution->exec || !execution->ring)
+            continue;
+        kept += exec_ring_size(execution->ring);
+        if (kept > ENDED_OUTPUT_BYTES)
+            exec_ring_drop(execution->ring);
+        if (++count > SESSION_EXEC_ENDED)
             g_ptr_array_remove_index(session->executions, i);
     }
 }
@@ -72,7 +81,7 @@ void execution_set_party(struct execution *execution,
     execution->unconsumed = 0;
     execution->party = party;
     execution->was_detached |= !party;
-    if (!party && !execution->ring)
+    if (!execution->ring)
         execution->ring = exec_ring_new();
 }
 
@@ -110,16 +119,17 @@ static bool on_output(struct exec *exec, const struct command_output *output,
     bool passed = true;
 
     execution->output_bytes += output->len;
+    if (!execution->is_plain)
+        exec_ring_add(execution->ring, output->is_stderr, output->data,
+                      output->len);
     if (execution->party) {
         execution->unconsumed += output->len;
+        execution->shown = execution->output_bytes;
         execution->party->callbacks->output(output, execution->party->opaque);
         return true;
     }
     if (execution->is_plain)
         passed = send_output(execution, output);
-    else
-        exec_ring_add(execution->ring, output->is_stderr, output->data,
-                      output->len);
     exec_consume(exec, output->len);
     return passed;
 }

@@ -23,7 +23,8 @@ struct execution {
     const struct session_party *party; /* NULL: detached */
     bool was_detached;      /* the end of its party does not hang it up */
     size_t unconsumed;      /* bytes that the party holds */
-    struct exec_ring *ring; /* output while it is detached, or NULL */
+    struct exec_ring *ring; /* the latest output; NULL: a plain one */
+    guint64 shown;          /* offset of what no party has got yet */
     GArray *waiters;        /* of struct reply */
 
     char *command, *label;

@@ -20,6 +20,10 @@ def data_of(payload):
     return payload["data"].encode()
 
 
+def output_of(reading):
+    return b"".join(data_of(chunk) for chunk in reading["output"])
+
+
 class Sandbox(Agent):
     """An agent with a session whose guest runs the real shim."""
 
@@ -212,8 +216,8 @@ def terminal(place):
 
 @test
 def detached(place):
-    """a detached execution keeps its latest output; attach gets it, and what
-    follows; detach leaves it running"""
+    """the latest output is kept, also what an attached client has got; attach
+    gets what no client has, and what follows; detach leaves it running"""
     agent = Sandbox(place)
     id = agent.launch(
         "sh", "-c", "echo begin; while read x; do echo got $x; done; exit 4",
@@ -227,14 +231,18 @@ def detached(place):
     equal(executions(agent)[id]["label"], "server")
     agent.ask("exec.attach", exec_id=id)
     equal(agent.collect(id, b"got one")[0], b"begin\ngot one\n")
-    equal(agent.error("exec.output", exec_id=id)[0], 6000)
+    agent.ask("exec.input", exec_id=id, data="seen\n")
+    equal(agent.collect(id, b"got seen\n")[0], b"got seen\n")
+    equal(output_of(agent.output(id)), b"begin\ngot one\ngot seen\n")
     agent.ask("exec.detach", exec_id=id)
     agent.ask("exec.input", exec_id=id, data="two\n")
     agent.wait_for_output(id, b"got two\n")
     agent.ask("exec.input", exec_id=id, eof=True)
     equal(agent.ask("exec.wait", exec_id=id)["payload"]["exit_code"], 4)
     equal(agent.ask("exec.wait", exec_id=id)["payload"]["exit_code"], 4)
-    equal(agent.output(id)["ended"], True)
+    read = agent.output(id, since=6)
+    equal((output_of(read), read["next"], read["gone_bytes"], read["ended"]),
+          (b"got one\ngot seen\ngot two\n", 31, 0, True))
     agent.ask("exec.attach", exec_id=id)
     out, _, end = agent.collect(id)
     equal((out, end["exit_code"]), (b"got two\n", 4))
@@ -253,7 +261,7 @@ def ring(place):
     got, since, gone = b"", 0, 0
     while True:
         part = agent.output(id, since)
-        got += b"".join(data_of(c) for c in part["output"])
+        got += output_of(part)
         gone += part["gone_bytes"]
         since = part["next"]
         if part["ended"]:
@@ -261,6 +269,20 @@ def ring(place):
     equal(gone + len(got), 5000004)
     assert 900000 < len(got) <= 1 << 20, len(got)
     assert got.endswith(b"xend\n")
+    equal(agent.close(), 0)
+
+
+@test
+def output_of_many(place):
+    """of executions that have ended, the latest 16 MiB of output are kept in
+    all, of attached ones, too; the offsets of older output stay"""
+    agent = Sandbox(place)
+    for _ in range(18):
+        id = agent.launch("head", "-c", "1500000", "/dev/zero", step="none")
+        agent.collect(id)
+    gone = [agent.output(id)["gone_bytes"] for id in sorted(executions(agent))]
+    equal([bytes == 1500000 for bytes in gone], [True] * 2 + [False] * 16)
+    assert gone[17] < 1500000 - 1000000, gone
     equal(agent.close(), 0)
 
 

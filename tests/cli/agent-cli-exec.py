@@ -187,6 +187,7 @@ def background(place):
         done = box.run("attach", id, input=b"one\n")
         equal((done.returncode, done.stdout), (4, b"begin\ngot one\n"))
         equal(box.run("job", "wait", "share", id).returncode, 4)
+        equal(box.text("job", "logs", id), "begin\ngot one\n")
         follower.kill()
         follower.communicate()
         id = box.text("exec", "-d", "--step=none", "--", "sleep", "99").strip()

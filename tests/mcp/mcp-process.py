@@ -202,6 +202,10 @@ def the_users_own_are_left_alone(place):
                  "ask the user")
         equal(client.tool("stop_process", process_id=detached)["state"],
               "ended")
+        # Its output stays the user's when it has ended.
+        user.ask("exec.input", exec_id=own, data="mine\n", eof=True)
+        user.ask("exec.wait", exec_id=own)
+        contains(client.refusal("read_process", process_id=own), "ask the user")
         # A process outlives the client that started it.
         id = client.tool("start_process", command="echo on; sleep 1000")[
             "process_id"]

@@ -69,10 +69,10 @@ def no_sandbox(place):
          "one of one and two\n", cwd=deep)
     each(place, here, "", "no running sandbox has this folder; name one of one "
          "and two, or start one with 'stepback up'")
-    refused(place, "up", *VM, "-C", deep, part="sandbox two already runs over "
-            "this folder; use it, or stop it with 'stepback stop two'")
-    refused(place, "up", "one", *VM, part="already exists, and options apply "
-            "to a new one; leave them out, or remove it with 'stepback rm one'")
+    refused(place, "up", "three", *VM, "-C", deep, part="sandbox two already "
+            "runs over this folder; use it, or stop it with 'stepback stop two'")
+    refused(place, "up", "one", "--memory=999", part="already runs without "
+            "this --memory")
     each(place, ((("rm", "{}"), 1),), "one", "running; stop it first, or add "
          "--force")
     refused(place, "job", "wait", "one", "77", part="execution 77: not found; "

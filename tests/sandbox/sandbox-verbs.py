@@ -58,7 +58,6 @@ def life(place):
     equal(good(place, "up"), "share\n")  # with the configuration it had
     equal(listed(place)["share"]["status"], "running")
     equal(good(place, "up", "share"), "share\n")
-    refused(place, "up", "share", *VM, part="already exists")
     refused(place, "rm", "share", part="sandbox share: running; stop it first")
     equal(good(place, "rm", "-f", "share"), "share\n")
     equal((listed(place), place.processes(), place.left()), ({}, [], []))
@@ -74,13 +73,58 @@ def names(place):
         os.makedirs(folder)
         equal(up(place, "-C", folder), wanted)
         equal(good(place, "kill", wanted).strip(), wanted)
-        shutil.rmtree(folder)
+        folder = os.path.join(place.root, "g", name)
         os.makedirs(folder)
         equal(up(place, "-C", folder), (wanted[:61] + "-2"))
-    refused(place, "up", "my-project", *VM, part="already exists")
+    refused(place, "up", "my-project", *VM, "-C", folder,
+            part="already exists without this --directory")
     equal(up(place, "other"), "other")
     refused(place, "up", "again", *VM,
             part="%s: sandbox other already runs over this folder" % place.share)
+
+
+@sandbox_test
+def up_with_options(place):
+    """up starts the sandbox of the folder again if it has the options that are
+    given, and names the option that it does not have"""
+    own = ("--memory=300", "--no-network", "--idle-timeout=500", "-e", "A=1",
+           "--no-persist")
+    equal(up(place, *own), "share")
+    other = (("--memory=400", "--memory"), ("--network=open", "--network"),
+             ("--idle-timeout=400", "--idle-timeout"), ("--env=A=2", "--env"),
+             ("--persist", "--persist"), ("--new-disk", "--new-disk"),
+             ("--publish=:80", "--publish"),
+             ("--user=nobody", "--user"), ("--host-ids", "--host-ids"),
+             ("--force-share", "--force-share"))
+    for word, option in other[:2]:
+        refused(place, "up", word, part="sandbox share: already runs without "
+                "this %s; leave the option out, or remove the sandbox with "
+                "'stepback rm -f share'\n" % option)
+    for words in (own, (), ("share", *own), ("-C", place.share)):
+        code, out, err = call(place, "up", *words)
+        equal((code, out), (0, "share\n"))
+        contains(err, "sandbox share: already running")
+    good(place, "stop")
+    for words in ((), ("share",), ("-C", place.share)):
+        for word, option in other:
+            refused(place, "up", word, *words,
+                    part="sandbox share: already exists without this %s; leave "
+                    "the option out to start it again, remove it with "
+                    "'stepback rm share', or start another one with "
+                    "'stepback up NAME'\n" % option)
+    for words in (own, ("-C", place.share), ("share", "--memory=300")):
+        equal((words, good(place, "up", *words)), (words, "share\n"))
+        good(place, "stop")
+    equal(up(place, "another", "--memory=400"), "another")
+    good(place, "stop", "another")
+    refused(place, "up", "--memory=400", part="several sandboxes have this "
+            "folder; name one of another and share, or a new one")
+    # One of more folders is another one.
+    folder = os.path.join(place.root, "more")
+    os.mkdir(folder)
+    equal(up(place, "-C", place.share, "-C", folder), "share-2")
+    code, out, _ = call(place, "up", "-C", folder, "-C", place.share)
+    equal((code, out), (0, "share-2\n"))
 
 
 @sandbox_test
@@ -392,9 +436,10 @@ def unwritable_state(place):
     """a state directory that cannot be created is an error with its path"""
     with open(place.root + "/file", "w"):
         pass
-    refused(place, "up", *VM, part="/file/stepback/sandboxes: cannot create "
-                                   "the state directory: Not a directory",
-            XDG_STATE_HOME=place.root + "/file")
+    for path, part in ((place.root + "/file", "open the state directory: Not"),
+                       ("/proc/none", "create the state directory: No such")):
+        refused(place, "up", *VM, part="%s/stepback/sandboxes: cannot %s" %
+                (path, part), XDG_STATE_HOME=path)
     equal(place.processes(), [])
 
 
