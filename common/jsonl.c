@@ -23,7 +23,7 @@
 #include "common/json_member.h"
 #include "common/json_problem.h"
 
-enum { READ_CHUNK = 65536, READS_PER_WAKE = 16, LINES_PER_WAKE = 64 };
+enum { READ_CHUNK = 65536, READS_PER_WAKE = 16 };
 
 struct jsonl_channel {
     int refs;
@@ -35,6 +35,7 @@ struct jsonl_channel {
     GSource *in_source, *out_source, *stalled_source;
     GSource *gone_source; /* waits for the end of a peer that stopped sending */
     GString *input;
+    size_t searched; /* the first bytes of input, without a newline */
     bool discarding, reported;
     struct json_member id; /* of the discarded line */
     bool stalled;          /* complete lines wait in input */
@@ -206,45 +207,56 @@ static void end_discarding(struct jsonl_channel *channel)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Split complete lines off the input buffer and deliver them, while there is
- * room for replies: one read may contain many requests, and each may get a long
- * reply. After LINES_PER_WAKE the main loop serves the other channels. */
-static void take_lines(struct jsonl_channel *channel)
+/* Discard an incomplete line that is too long already. */
+static void limit_rest(struct jsonl_channel *channel)
 {
-    size_t start = 0, count = 0;
-
-    channel->stalled = false;
-    while (!channel->dead && start < channel->input->len) {
-        const char *from = channel->input->str + start;
-        const char *newline = memchr(from, '\n', channel->input->len - start);
-        size_t len;
-
-        if (!newline)
-            break;
-        channel->stalled = channel->queued_bytes > channel->max_queue ||
-                           count++ == LINES_PER_WAKE;
-        if (channel->stalled)
-            break;
-        len = (size_t)(newline - from);
-        start += len + 1;
-        if (channel->discarding || len > channel->max_line) {
-            discard(channel, from, len, !channel->discarding);
-            if (!channel->dead)
-                end_discarding(channel);
-        } else if (len > 0) {
-            deliver(channel, from, len);
-        }
-    }
-    if (channel->dead)
-        return;
-    g_string_erase(channel->input, 0, (gssize)start);
-    if (channel->stalled)
-        return;
+    channel->searched = channel->input->len;
     if (channel->discarding || channel->input->len > channel->max_line) {
         discard(channel, channel->input->str, channel->input->len,
                 !channel->discarding);
         g_string_truncate(channel->input, 0);
+        channel->searched = 0;
     }
+}
+
+static void take_line(struct jsonl_channel *channel, size_t len)
+{
+    if (channel->discarding || len > channel->max_line) {
+        discard(channel, channel->input->str, len, !channel->discarding);
+        if (!channel->dead)
+            end_discarding(channel);
+    } else if (len > 0) {
+        deliver(channel, channel->input->str, len);
+    }
+    g_string_erase(channel->input, 0, (gssize)len + 1);
+    channel->searched = 0;
+}
+
+static const char *find_newline(const struct jsonl_channel *channel)
+{
+    return memchr(channel->input->str + channel->searched, '\n',
+                  channel->input->len - channel->searched);
+}
+
+/* Deliver the first complete line of the input buffer, if there is room for a
+ * reply. Return false if there is no such line. While more of them wait, the
+ * main loop serves each other channel once for each line, so that a peer that
+ * floods gets no larger share than others. */
+static bool take_turn(struct jsonl_channel *channel)
+{
+    const char *newline = find_newline(channel);
+    bool found = newline != NULL;
+
+    channel->stalled = found && channel->queued_bytes > channel->max_queue;
+    if (channel->stalled)
+        return true;
+    if (found) {
+        take_line(channel, (size_t)(newline - channel->input->str));
+        channel->stalled = !channel->dead && find_newline(channel);
+    }
+    if (!channel->dead && !channel->stalled)
+        limit_rest(channel);
+    return found;
 }
 
 static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
@@ -267,9 +279,7 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
         if (n <= 0)
             break;
         g_string_append_len(channel->input, chunk, n);
-        take_lines(channel);
-        if (channel->stalled || channel->held ||
-            channel->queued_bytes > channel->max_queue)
+        if (take_turn(channel) || channel->held)
             break;
     }
     if (!channel->dead)
@@ -351,7 +361,7 @@ static gboolean on_room(gpointer data)
     channel->refs++;
     drop_source(&channel->stalled_source);
     if (!channel->closed)
-        take_lines(channel);
+        take_turn(channel);
     if (!channel->dead)
         update_sources(channel);
     channel_unref(channel);

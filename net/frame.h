@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/network_link.h"
 #include "common/network_policy.h"
 
 enum {
@@ -24,6 +25,9 @@ enum {
     FRAME_HEADER = 14,
     FRAME_MTU = 1500,
     FRAME_MAX = FRAME_HEADER + FRAME_MTU,
+    /* The longest frame of a guest, and of TCP in both directions. A guest with
+     * a smaller MTU announces its maximum segment size. */
+    FRAME_LINK_MAX = FRAME_HEADER + NETWORK_LINK_MTU,
 
     FRAME_IPV4 = 0x0800,
     FRAME_ARP = 0x0806,

@@ -50,7 +50,8 @@ void part_split(const struct frame *frame, uint32_t id, part_split_send send,
     size_t from, length;
     uint8_t out[FRAME_MAX], *payload;
 
-    if (frame->length <= FRAME_MAX) {
+    if (frame->length <=
+        (frame->protocol == FRAME_TCP ? FRAME_LINK_MAX : FRAME_MAX)) {
         send(frame->data, frame->length, opaque);
         return;
     }

@@ -15,12 +15,10 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/network_link.h"
 
 enum {
     CONFIG_VERSION = 4,
-    /* slirp refuses longer IPv6 packets, and these arrive reassembled
-     * (part_table.h). TCP observes the MRU, which is 1500. */
-    MTU = 9000,
 };
 
 struct timer {
@@ -167,7 +165,8 @@ static void begin(struct slirp_stack *stack, const uint8_t dns[4],
         .in_enabled = true,
         .in6_enabled = true,
         .vprefix_len = 64,
-        .if_mtu = MTU,
+        .if_mtu = NETWORK_LINK_MTU,
+        .if_mru = NETWORK_LINK_MTU,
     };
 
     inet_pton(AF_INET, "10.0.2.0", &config.vnetwork);

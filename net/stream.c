@@ -74,7 +74,7 @@ static int take_frames(struct stream *stream)
         length = frame_get32(stream->in + at);
         if (length > QEMU_MAX)
             return -EPROTO;
-        if (length > FRAME_MAX) {
+        if (length > FRAME_LINK_MAX) {
             stream->skip = length;
             at += LENGTH;
             continue;

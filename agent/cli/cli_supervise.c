@@ -56,7 +56,7 @@ struct supervisor {
     char *waits_for; /* as the starter knows it */
     json_t *config;  /* config.json */
     gint64 idle_timeout_s;
-    gint64 idle_since; /* monotonic; 0: not idle */
+    gint64 last_use; /* by others than clients of api; monotonic time */
 
     struct session *session;
     struct runtime_dir *runtime;
@@ -223,22 +223,21 @@ static bool has_executions(const struct supervisor *self)
     return false;
 }
 
-static bool is_idle(const struct supervisor *self)
+static bool is_in_use(const struct supervisor *self)
 {
-    return self->was_running && !has_executions(self) &&
-           api_socket_clients(self->api) == 0 &&
-           mcp_server_clients(mcp_session_server(self->mcp)) == 0;
+    return !self->was_running || has_executions(self) ||
+           mcp_server_clients(mcp_session_server(self->mcp)) > 0;
 }
 
 static void check_idle(struct supervisor *self)
 {
-    gint64 now = g_get_monotonic_time();
+    gint64 now = g_get_monotonic_time(), last_use;
 
-    if (self->idle_timeout_s == 0 || !is_idle(self))
-        self->idle_since = 0;
-    else if (self->idle_since == 0)
-        self->idle_since = now;
-    else if (now - self->idle_since >= self->idle_timeout_s * G_USEC_PER_SEC)
+    if (is_in_use(self))
+        self->last_use = now;
+    last_use = MAX(self->last_use, api_socket_last_use(self->api));
+    if (self->idle_timeout_s > 0 &&
+        now - last_use >= self->idle_timeout_s * G_USEC_PER_SEC)
         end(self, "idle", NULL);
 }
 

@@ -39,6 +39,8 @@ struct api_client {
     /* Output that was queued and has not drained: exec id -> bytes. */
     GHashTable *held;
     struct event_filter *filter;
+    bool has_looked;    /* has sent a request of "looking" */
+    bool is_user;       /* has sent another one */
     bool is_bounded;    /* closed when an event has no room in its queue */
     guint close_source; /* closes it later, or 0 */
 };
@@ -133,6 +135,23 @@ static gboolean describe(struct api_client *client, json_t *payload,
     return TRUE;
 }
 
+/* Requests that do not keep an idle sandbox running. */
+static void note_use(struct api_client *client, const char *type)
+{
+    static const char *const looking[] = { "network.status", "sandbox.info",
+                                           NULL };
+
+    if (g_strv_contains(looking, type))
+        client->has_looked = true;
+    else
+        client->is_user = true;
+}
+
+bool api_client_is_user(const struct api_client *client)
+{
+    return client->is_user || !client->has_looked;
+}
+
 /* Operations on the client, not on the session; STDIO_OPS_OF_CLIENTS has their
  * names. */
 static const struct {
@@ -173,6 +192,7 @@ static void dispatch(struct api_client *client, const char *id,
                      "too many requests are waiting; wait for responses");
         return;
     }
+    note_use(client, type);
     log_set_request(id);
     log_info(LOG_STDIO_API, "request %.100s", type);
     request = g_new0(struct request, 1);

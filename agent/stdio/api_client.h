@@ -48,6 +48,10 @@ api_client_new_filtered(int fd, struct session *session,
  * still exist. NULL is allowed. */
 void api_client_free(struct api_client *client);
 
+/* Return whether the client does more than look at the sandbox's figures. One
+ * that has not sent a request yet is a user until it looks at them. */
+bool api_client_is_user(const struct api_client *client);
+
 /* Queue a message (taken) that is no response. */
 void api_client_send(struct api_client *client, json_t *message);
 

@@ -26,6 +26,7 @@ struct api_socket {
     void *opaque;
     struct listener *listener;
     GPtrArray *clients; /* of struct api_client */
+    gint64 last_use;    /* of clients that are gone; 0: never */
 };
 
 /* ---- clients ------------------------------------------------------------- */
@@ -34,6 +35,8 @@ static void on_closed(struct api_client *client, void *opaque)
 {
     struct api_socket *socket = opaque;
 
+    if (api_client_is_user(client))
+        socket->last_use = g_get_monotonic_time();
     g_ptr_array_remove_fast(socket->clients, client);
     api_client_free(client);
 }
@@ -132,6 +135,15 @@ void api_socket_free(struct api_socket *socket)
     }
     g_ptr_array_unref(socket->clients);
     g_free(socket);
+}
+
+gint64 api_socket_last_use(const struct api_socket *socket)
+{
+    for (guint i = 0; i < socket->clients->len; i++) {
+        if (api_client_is_user(socket->clients->pdata[i]))
+            return g_get_monotonic_time();
+    }
+    return socket->last_use;
 }
 
 unsigned api_socket_clients(const struct api_socket *socket)

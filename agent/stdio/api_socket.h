@@ -40,4 +40,8 @@ void api_socket_free(struct api_socket *socket);
 
 unsigned api_socket_clients(const struct api_socket *socket);
 
+/* Return when a user (api_client_is_user()) was last connected, as monotonic
+ * time; 0: never. */
+gint64 api_socket_last_use(const struct api_socket *socket);
+
 #endif

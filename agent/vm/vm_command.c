@@ -9,6 +9,7 @@
 
 #include "common/errors.h"
 #include "common/host_program.h"
+#include "common/network_link.h"
 #include "shim/bulk_wire.h"
 #include "shim/wire.h"
 
@@ -198,7 +199,9 @@ char **vm_command_build(const struct vm_config *config,
              g_strdup_printf("stream,id=net0,server=off,addr.type=fd,"
                              "addr.str=%d",
                              config->network_fd));
-        add2(argv, "-device", g_strdup("virtio-net-pci,netdev=net0,romfile="));
+        add2(argv, "-device",
+             g_strdup_printf("virtio-net-pci,netdev=net0,host_mtu=%d,romfile=",
+                             NETWORK_LINK_MTU));
     }
     g_ptr_array_add(argv, NULL);
     return (char **)g_ptr_array_free(argv, FALSE);

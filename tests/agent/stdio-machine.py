@@ -316,6 +316,7 @@ def a_list_is_a_network(place):
         found = agent.command_line()
         equal("addr.type=fd" in found, policy != "disabled")
         equal("virtio-net" in found, policy != "disabled")
+        equal("host_mtu=16384" in found, policy != "disabled")
         equal("user," in found, False)
         equal(len(agent.children()), 2 if policy == "disabled" else 3)
         answer = agent.ask("session.configure_network", network_policy=wanted)

@@ -112,10 +112,13 @@ def udp(target, port, data, source_port=40000, **more):
                                    0) + data, target, **more)
 
 
-def tcp(target, port, source_port, flags, seq=0, ack=0, data=b"", **more):
+def tcp(target, port, source_port, flags, seq=0, ack=0, data=b"", mss=None,
+        **more):
+    options = struct.pack("!BBH", 2, 4, mss) if mss and flags & SYN else b""
     return packet(TCP, struct.pack("!HHIIBBHHH", source_port, port,
-                                   seq & 0xffffffff, ack & 0xffffffff, 5 << 4,
-                                   flags, 65000, 0, 0) + data, target, **more)
+                                   seq & 0xffffffff, ack & 0xffffffff,
+                                   (5 + len(options) // 4) << 4, flags, 65000,
+                                   0, 0) + options + data, target, **more)
 
 
 def echo(target, length=32, **more):
@@ -247,14 +250,14 @@ class Guest:
         if answer["status"] != "ok":
             raise Failed(answer["error"]["message"])
 
-    def accept(self, own_port, patience=3):
+    def accept(self, own_port, patience=3, **more):
         """The next connection to a port of the guest, or None."""
         found = self.wait(lambda found: found.protocol == TCP and
                           found.flags & (SYN | ACK) == SYN and
                           found.dport == own_port, patience)
         if not found:
             return None
-        connection = Connection(self, found.source, found.sport, own_port, {})
+        connection = Connection(self, found.source, found.sport, own_port, more)
         connection.seq, connection.ack = 7000, found.seq + 1
         connection.segment(SYN | ACK)
         connection.seq += 1

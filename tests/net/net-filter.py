@@ -382,6 +382,35 @@ def test_odd_packets():
     check(out >= len(syn) and frames > 0 and back >= 54, "bytes are counted")
 
 
+def test_long_frames():
+    """Only of what needs them: slirp's own answers are all short."""
+    guest = Guest(LIST)
+    for address in (lab.LISTED, lab.LISTED6):
+        data = address.encode() + os.urandom(9000)
+        guest.send(udp(address, 8000, data))
+        found = guest.whole(UDP)
+        check(found and found[0][8:] == data, f"{address}: a long datagram")
+    for frame in (echo("fec0::2", 4000), echo(lab.LISTED6, 4000),
+                  arp(1, IP, "10.0.2.2") + bytes(1473),
+                  udp("10.0.2.2", 67, bytes(4000), 68),
+                  packet(ICMP6, b"\205" + bytes(4000), "ff02::2", hops=255)):
+        before = guest.status()["frames"]
+        guest.send(frame)
+        check(guest.quiet(), f"an answer to {frame.hex()[:60]}")
+        equal(guest.status()["frames"]["dropped"], before["dropped"] + 1,
+              frame.hex()[:80])
+    guest.send(udp(lab.LISTED, 8000, bytes(16385 - 28)))
+    check(guest.quiet(), "a frame beyond the MTU")
+    for address, mss in ((lab.LISTED, 16344), (lab.LISTED6, 16324)):
+        connection = guest.connect(address, mss=mss)
+        equal(connection.read(), address.encode(), address)
+        data, got = os.urandom(mss), b""
+        connection.write(data)
+        while len(got) < mss:
+            got += connection.read()
+        check(got == data, f"{address}: a long segment")
+
+
 def test_noise():
     """Mutated frames of all kinds, in a stream of odd pieces."""
     guest = Guest(dict(LIST, dns=True), lab.DNS)

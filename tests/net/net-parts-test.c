@@ -402,8 +402,9 @@ static void take_part(const uint8_t *data, size_t length, void *opaque)
     g_autofree uint8_t *copy = g_memdup2(data, length);
     struct frame frame;
 
-    g_assert_cmpuint(length, <=, FRAME_MAX);
     g_assert_true(frame_parse(copy, length, &frame));
+    g_assert_cmpuint(length, <=,
+                     frame.protocol == FRAME_TCP ? FRAME_LINK_MAX : FRAME_MAX);
     sent->count++;
     if (frame.fragmented)
         sent->verdict = part_table_add(table, &frame, now, &sent->whole);
@@ -454,6 +455,20 @@ static void test_split(void)
     split(true, 65535, 46);
 }
 
+/* The sizes of TCP segments are the guest's choice. */
+static void test_segments(void)
+{
+    static uint8_t data[BUFFER];
+    struct sent sent = { 0 };
+    struct frame frame;
+    const struct part part = { .protocol = FRAME_TCP,
+                               .length = NETWORK_LINK_MTU - FRAME_IPV4_HEADER };
+
+    g_assert_true(frame_parse(data, build(&part, part.length, data), &frame));
+    part_split(&frame, 0, take_part, &sent);
+    g_assert_cmpuint(sent.count, ==, 1);
+}
+
 /* Fragments that slirp has already made, for a larger MTU. */
 static void test_split_parts(void)
 {
@@ -494,6 +509,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net-parts/time", test_time);
     g_test_add_func("/net-parts/random", test_random);
     g_test_add_func("/net-parts/split", test_split);
+    g_test_add_func("/net-parts/segments", test_segments);
     g_test_add_func("/net-parts/split-parts", test_split_parts);
     return g_test_run();
 }

@@ -204,6 +204,24 @@ def test_long_datagrams_come_in_parts():
             check(sock.recv(65536) == data, f"{length} bytes out")
 
 
+def test_segments_have_the_size_that_the_guest_announces():
+    guest = Guest("disabled")
+    _, port = guest.publish(8000)
+    for mss in (1460, 16344):
+        with client(port) as sock:
+            peer = guest.accept(8000, mss=mss)
+            data = os.urandom(3 * mss)
+            sock.sendall(data)
+            segments = []
+            while sum(map(len, segments)) < len(data):
+                segments.append(peer.read())
+            check(b"".join(segments) == data, f"{mss}: other bytes in")
+            equal(max(map(len, segments)), mss, "the longest segment")
+            peer.write(data[:mss])
+            check(sock.recv(mss, socket.MSG_WAITALL) == data[:mss],
+                  f"{mss}: other bytes out")
+
+
 def test_a_real_system():
     """HTTP with kept connections, many at once, and a long answer."""
     if not os.access("/dev/net/tun", os.W_OK):

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from mcp_client import Client as McpClient  # noqa: E402
 from sandbox_case import (Client, VM, call, good, listed, pid_of,  # noqa: E402
-                          refused, sandbox_test, status, up)
+                          refused, sandbox_test, state, status, up)
 from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
                           eventually, main)
 
@@ -158,6 +158,42 @@ def hostile_clients(place):
     equal(times[len(times) // 2] < 0.5, True)
     for client in good_ones[1:]:
         equal("event.terminal_output" in events(client), False)
+
+
+def answered(place):
+    """The ids of the requests that the supervisor has answered, in its order."""
+    with open(state(place, "share", "supervisor.log")) as file:
+        lines = [json.loads(line) for line in file if line.endswith("\n")]
+    return [line["request_id"] for line in lines
+            if line["message"] == "answered"]
+
+
+def ask_many(client, id, count):
+    client.socket.sendall(b"".join(
+        b'{"type":"protocol.hello","request_id":"%s%d",'
+        b'"payload":{"protocol_version":1}}\n' % (id, n)
+        for n in range(count)))
+
+
+@sandbox_test
+def fair_turns(place):
+    """while a client floods requests, at most two of them are served before one
+    of another client"""
+    up(place)
+    flooding, other = (Client(place, "share", reading=False) for _ in range(2))
+    flood = threading.Thread(target=ask_many, args=(flooding, b"flood", 2000))
+    flood.start()
+    equal(eventually(lambda: "flood9" in answered(place), 20), True)
+    ask_many(other, b"other", 150)
+    equal(eventually(lambda: "flood1999" in answered(place), 60), True)
+    flood.join()
+    order = "".join(id[0] for id in answered(place))
+    between = order[order.index("o"):order.rindex("o")].split("o")
+    print("# at most %d requests between two of the other client" %
+          max(map(len, between)))
+    equal(order.count("o"), 150)
+    equal(order.endswith("f" * 100), True)  # the flood outlasted the others
+    equal(max(map(len, between)) <= 2, True)
 
 
 def took(client):

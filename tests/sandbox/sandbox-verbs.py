@@ -249,6 +249,32 @@ def following(place):
 
 
 @sandbox_test
+def odd_bytes(place):
+    """logs prints no control byte of a guest, and a line for each message"""
+    up(place)
+    odd = "a\x1b[31mred\n2026-01-01 error: forged\x07\x9b\x7f\u202eb\r"
+    with open(state(place, "share", "supervisor.log"), "ab") as file:
+        file.write(json.dumps({
+            "timestamp": "2026-01-01T00:00:00.000000Z", "level": "warn",
+            "component": "control", "message": odd}).encode() + b"\n")
+        file.write(b"no JSON \x1b]0;title\x07 \xff \xc2\x9b\n")
+    with open(state(place, "share", "console.log"), "ab") as file:
+        file.write(b"console \x1b[2J\x9b1m \xff\0\r\nnext\n")
+    for options in (), ("--console",), ("--json",):
+        out = good(place, "logs", "share", *options)
+        equal([c for c in out if c not in "\n\x7f" and not c.isprintable()],
+              [])
+        if options != ("--json",):
+            equal([line for line in out.splitlines()
+                   if line.startswith("2026-01-01 ")], [])
+    lines = good(place, "logs", "share").splitlines()
+    equal([line for line in lines if "forged" in line],
+          ["2026-01-01T00:00:00.000000Z warn  control: "
+           "a?[31mred 2026-01-01 error: forged????b?"])
+    contains(good(place, "logs", "share", "--json"), "\\u001b[31mred\\n2026")
+
+
+@sandbox_test
 def failed_start(place):
     """up prints why the supervisor could not start, and leaves nothing"""
     refused(place, "up", *VM, part="QEMU", STEPBACK_FAKE_QEMU="exit")
@@ -345,6 +371,37 @@ def idle(place):
     equal(eventually(lambda: status(place, "share") == "stopped", 10), True)
     equal(listed(place)["share"]["reason"], "idle")
     equal(eventually(lambda: not place.processes(), 10), True)
+
+
+@sandbox_test
+def observed(place):
+    """clients that only look at figures, as stats does, do not keep an idle
+    sandbox running"""
+    up(place, "--idle-timeout=2")
+    looking = Client(place, "share")
+
+    def ended():
+        try:
+            for request in "network.status", "sandbox.info":
+                looking.ask(request)
+        except (OSError, AssertionError):
+            pass
+        return status(place, "share") == "stopped"
+    equal(eventually(ended, 20), True)
+    equal(listed(place)["share"]["reason"], "idle")
+
+
+@sandbox_test
+def used_briefly(place):
+    """requests of clients that soon disconnect keep a sandbox running"""
+    up(place, "--idle-timeout=2")
+    end = time.monotonic() + 6
+    while time.monotonic() < end:
+        client = Client(place, "share")
+        equal(client.ask("session.status")["status"], "ok")
+        client.close()
+        time.sleep(0.3)
+    equal(status(place, "share"), "running")
 
 
 @sandbox_test

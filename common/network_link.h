@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_link - the link between a guest and stepback-net.
+ *
+ * A frame costs the same whatever its length: in the guest, in QEMU and in
+ * stepback-net. So the MTU is much larger than Ethernet's. It is not larger
+ * than a quarter of libslirp's TCP window (64 KiB), because a sender waits for
+ * an acknowledgement when the window is full.
+ */
+#ifndef COMMON_NETWORK_LINK_H
+#define COMMON_NETWORK_LINK_H
+
+enum { NETWORK_LINK_MTU = 16384 };
+
+#endif
