@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/byte_size.h"
-#include "common/option_flags.h"
+#include "common/option_words.h"
 #include "common/unix_socket.h"
 #include "interceptor/interceptor.h"
 
@@ -328,8 +328,9 @@ void daemon_options_add(GOptionContext *context, struct daemon_raw_options *raw,
 gboolean daemon_options_check_flags(const struct daemon_raw_options *raw,
                                     char *const *argv, GError **error)
 {
-    return option_flags_check((const GOptionEntry *)(void *)raw->entries->data,
-                              argv, FALSE, error);
+    return option_words_check_flags(
+        (const GOptionEntry *)(void *)raw->entries->data,
+        (int)g_strv_length((char **)argv), argv, false, error);
 }
 
 static void add_undo_entries(GOptionContext *context,

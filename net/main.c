@@ -19,7 +19,7 @@
 #include "common/errors.h"
 #include "common/host_environ.h"
 #include "common/log.h"
-#include "common/option_flags.h"
+#include "common/option_words.h"
 #include "net/confine.h"
 #include "net/control.h"
 #include "net/gateway.h"
@@ -132,7 +132,7 @@ static gboolean parse(int argc, char **argv, struct options *options,
     gboolean ok;
 
     g_option_context_add_main_entries(context, entries, NULL);
-    ok = option_flags_check(entries, argv, FALSE, error) &&
+    ok = option_words_check_flags(entries, argc, argv, false, error) &&
          g_option_context_parse(context, &argc, &argv, error);
     g_option_context_free(context);
     return ok;

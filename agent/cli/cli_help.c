@@ -5,15 +5,10 @@
 #include "agent/cli/cli_help.h"
 
 #include <glib.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "agent/cli/cli.h"
-
-enum {
-    MAX_WORD = 24,    /* longer words are not guessed */
-    MAX_MISTAKES = 2, /* letters */
-};
+#include "agent/cli/cli_guess.h"
 
 static const char *const headings[CLI_GROUPS] = {
     [CLI_GROUP_RUN] = "Run commands",
@@ -54,48 +49,18 @@ void cli_help_print(FILE *out, const struct cli_command *commands, size_t count)
           out);
 }
 
-/* Return how many letters must be inserted, removed or replaced to make b of
- * a. Both are at most MAX_WORD long. */
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[MAX_WORD + 1];
-    size_t len = strlen(b);
-
-    for (size_t j = 0; j <= len; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        unsigned diagonal = row[0];
-
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= len; j++) {
-            unsigned replace = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            row[j] = MIN(replace, MIN(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[len];
-}
-
 const struct cli_command *cli_help_guess(const char *word,
                                          const struct cli_command *commands,
                                          size_t count)
 {
+    struct cli_guess guess = { .word = word, .len = strlen(word) };
     const struct cli_command *best = NULL;
-    unsigned least = MAX_MISTAKES + 1;
 
-    if (strlen(word) < 2 || strlen(word) > MAX_WORD)
-        return NULL;
     for (size_t i = 0; i < count; i++) {
-        const char *name = commands[i].name;
-        bool begun = g_str_has_prefix(name, word);
-        unsigned mistakes = begun ? 0 : distance(word, name);
-
-        if (commands[i].summary && mistakes < least &&
-            mistakes < strlen(name) / 2 + begun) {
-            least = mistakes;
+        if (commands[i].summary)
+            cli_guess_try(&guess, commands[i].name);
+        if (guess.best == commands[i].name)
             best = &commands[i];
-        }
     }
     return best;
 }

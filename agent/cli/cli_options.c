@@ -10,19 +10,19 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_progress.h"
-#include "common/option_flags.h"
+#include "agent/cli/cli_words.h"
 
 /* An empty name would mean the current folder. Return false after printing the
  * error. */
-static bool check_names(const char *program, const GOptionEntry *entries)
+static bool check_names(const char *command, const GOptionEntry *entries)
 {
     for (; entries->long_name; entries++) {
         char *const *name = entries->arg_data;
 
         if (entries->arg != G_OPTION_ARG_FILENAME || !*name || **name)
             continue;
-        fprintf(stderr, "%s: --%s: the name is empty; give a path\n", program,
-                entries->long_name);
+        cli_options_wrong("%s: --%s: the name is empty; give a path", command,
+                          entries->long_name);
         return false;
     }
     return true;
@@ -54,7 +54,8 @@ bool cli_options_parse_with(const char *summary, const char *details,
                             const GOptionEntry *entries, bool strict, int *argc,
                             char ***argv)
 {
-    g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", (*argv)[0]);
+    const char *command = (*argv)[0];
+    g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", command);
     GOptionContext *context = g_option_context_new(summary);
     g_autoptr(GError) error = NULL;
     const char *hint = hint_number(summary, *argv);
@@ -65,15 +66,14 @@ bool cli_options_parse_with(const char *summary, const char *details,
     g_option_context_set_description(context, details);
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_strict_posix(context, strict);
-    ok = option_flags_check(entries, *argv, strict, &error) &&
+    ok = cli_words_check(command, entries, strict, *argc, *argv, &error) &&
          g_option_context_parse(context, argc, argv, &error);
     g_option_context_free(context);
     if (!ok) {
-        fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program, error->message,
-                hint, program);
+        cli_options_wrong("%s: %s%s", command, error->message, hint);
         return false;
     }
-    if (!check_names(program, entries))
+    if (!check_names(command, entries))
         return false;
     if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
         memmove(&(*argv)[1], &(*argv)[2], (size_t)(*argc - 1) * sizeof(char *));

@@ -260,6 +260,42 @@ def help_by_task(place):
 
 
 @test
+def mistyped_options(place):
+    """a wrong option is one line that names it, and the right one or how to
+    find it; a value may follow a short option in the same word"""
+    for words, said in (
+            ("up --memroy=3", "--memroy: unknown option; did you mean --memory?"),
+            ("run --no-netwrk -- x",
+             "--no-netwrk: unknown option; did you mean --no-network?"),
+            ("undo --dry", "--dry: unknown option; did you mean --dry-run?"),
+            ("ps --hlp", "--hlp: unknown option; did you mean --help?"),
+            ("up -image=x", "-image=x: unknown option; did you mean --image?"),
+            ("up --frobnicate",
+             "--frobnicate: unknown option; 'stepback up --help' lists all"),
+            ("rm -x", "-x: unknown option; 'stepback rm --help' lists all"),
+            ("exec -ix -- ls",
+             "-x: unknown option; 'stepback exec --help' lists all"),
+            ("undo -1", "-1: unknown option; name a step below 0 with --step, "
+             "as in --step=-1"),
+            ("diff -1", "-1: unknown option; write -- before a number below 0"),
+            ("up --cpus", "--cpus: its value is missing; write --cpus=N"),
+            ("exec -e -- ls -x",
+             "-e: its value is missing; write -e NAME[=VALUE]"),
+            ("history --limit=x", "--limit: 'x' is not a number"),
+            ("history --limit=1x", "--limit: '1x' is not a number"),
+            ("history --limit=9999999999", "--limit: '9999999999' is out of "
+             "range"),
+            ("history --json=no",
+             '--json: takes no value; omit the option or "=no"')):
+        status, out, err = call(place, *words.split())
+        equal((words, status, out, err), (words, 2, b"", "stepback: %s: %s\n" %
+                                          (words.split()[0], said)))
+    equal(call(place, "history", "-C" + place.share),
+          call(place, "history", "-C", place.share))
+    contains(call(place, "up", "-px:80")[2], "up: --publish: 'x:80'")
+
+
+@test
 def errors_name_the_next_command(place):
     """an error ends with what to type next"""
     status, out, err = call(place, "redo", "-C", place.share)

@@ -93,7 +93,7 @@ def flags_with_values(place):
                            ("stepback-9pd", ("-d", "--readonly=0"))):
         status, line = says(*base, *words, program=program)
         equal((words, status), (words, 2))
-        contains(line, " takes no value; omit the option")
+        contains(line, ": takes no value; omit the option")
     # What is another option's value is no option, nor is what comes after "--".
     for words in (("--cache", "--readonly=no"), ("--", "--readonly=no")):
         status, line = says(*base, *words)

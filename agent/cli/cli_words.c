@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_words - see cli_words.h.
+ */
+#include "agent/cli/cli_words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_guess.h"
+#include "common/option_words.h"
+
+static const char *dashes(const struct option_use *use)
+{
+    return use->is_long ? "--" : "-";
+}
+
+/* Return whether GOption has this option built in. */
+static bool is_help(const struct option_use *use)
+{
+    if (!use->is_long)
+        return *use->name == 'h' || *use->name == '?';
+    return strcmp(use->name, "help") == 0 || strcmp(use->name, "help-all") == 0;
+}
+
+/* Return the long option that the word most likely means, or NULL; also of
+ * "-image", which begins with one dash. */
+static const char *guess_long(const struct option_use *use,
+                              const GOptionEntry *entries, const char *word)
+{
+    const char *name = word + (use->is_long ? 2 : 1);
+    struct cli_guess guess = { .word = name, .len = strcspn(name, "=") };
+
+    if (!use->is_long && guess.len < 3)
+        return NULL;
+    for (; entries->long_name; entries++) {
+        if (!(entries->flags & G_OPTION_FLAG_HIDDEN))
+            cli_guess_try(&guess, entries->long_name);
+    }
+    cli_guess_try(&guess, "help");
+    return guess.best;
+}
+
+static void refuse_unknown(const struct option_use *use, const char *command,
+                           const GOptionEntry *entries, const char *word,
+                           GError **error)
+{
+    const char *best = guess_long(use, entries, word);
+    g_autofree char *name = best && !use->is_long
+                                ? g_strdup(word + 1)
+                                : g_strndup(use->name, use->len);
+    g_autofree char *remedy = NULL;
+
+    if (best)
+        remedy = g_strdup_printf("; did you mean --%s?", best);
+    else if (!g_ascii_isdigit(*name)) /* else cli_options.c knows it */
+        remedy = g_strdup_printf("; '" CLI_PROGRAM " %s --help' lists all",
+                                 command);
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
+                "%s%s: unknown option%s", dashes(use), name,
+                remedy ? remedy : "");
+}
+
+static gboolean refuse_missing(const struct option_use *use, GError **error)
+{
+    const char *what = use->entry->arg_description;
+
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                "%s%.*s: its value is missing; write %s%.*s%s%s", dashes(use),
+                (int)use->len, use->name, dashes(use), (int)use->len, use->name,
+                use->is_long ? "=" : " ", what ? what : "VALUE");
+    return FALSE;
+}
+
+/* Return what is wrong with a number that GOption would not take, or NULL. */
+static const char *number_problem(const struct option_use *use)
+{
+    char *end;
+    gint64 number;
+
+    if (use->entry->arg != G_OPTION_ARG_INT &&
+        use->entry->arg != G_OPTION_ARG_INT64)
+        return NULL;
+    errno = 0;
+    number = strtoll(use->value, &end, 0);
+    if (end == use->value || *end)
+        return "is not a number";
+    return errno != 0 || (use->entry->arg == G_OPTION_ARG_INT &&
+                          (number < G_MININT || number > G_MAXINT))
+               ? "is out of range"
+               : NULL;
+}
+
+static gboolean check_value(const struct option_use *use, char **argv,
+                            GError **error)
+{
+    const char *problem = use->value ? number_problem(use) : NULL;
+    g_autofree char *word = NULL;
+
+    if (problem) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "--%s: '%s' %s", use->entry->long_name, use->value,
+                    problem);
+        return FALSE;
+    }
+    if (use->value)
+        return TRUE;
+    if (!use->attached || use->name != argv[use->index] + 1)
+        return refuse_missing(use, error);
+    word = g_strdup_printf("--%s=%s", use->entry->long_name, use->attached);
+    argv[use->index] = (char *)g_intern_string(word);
+    return TRUE;
+}
+
+gboolean cli_words_check(const char *command, const GOptionEntry *entries,
+                         bool strict, int argc, char **argv, GError **error)
+{
+    struct option_words words = { entries, argc, argv, strict, 0, NULL };
+    struct option_use use;
+
+    while (option_words_next(&words, &use)) {
+        if (!use.entry && is_help(&use))
+            return TRUE; /* GOption prints it, and exits */
+        if (!use.entry) {
+            refuse_unknown(&use, command, entries, argv[use.index], error);
+            return FALSE;
+        }
+        if (option_words_takes_value(use.entry) &&
+            !check_value(&use, argv, error))
+            return FALSE;
+    }
+    return option_words_check_flags(entries, argc, argv, strict, error);
+}
