@@ -11,15 +11,23 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_hints.h"
+#include "agent/cli/cli_jobs.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/exec_client.h"
 #include "agent/cli/exec_keys.h"
 #include "agent/cli/exec_request.h"
 #include "agent/cli/term_guard.h"
+#include "agent/client/api_link.h"
 #include "agent/session/session_events.h"
 
 #define DETACH_KEYS "ctrl-p,ctrl-q"
+
+enum {
+    EARLY_END_MS = 300, /* more than a program needs to start */
+    NOT_EXECUTABLE = 126,
+    NOT_FOUND = 127, /* exit codes, as of the shell */
+};
 
 struct exec_options {
     struct exec_request request;
@@ -108,10 +116,39 @@ static void add_terminal(json_t *payload)
 
 /* ---- exec ---------------------------------------------------------------- */
 
-static int start_detached(const struct sandbox_record *record, json_t *payload)
+/* Wait a moment, and report an execution that has ended with an error by then.
+ * Return the exit code of one that could not be started, or CLI_OK. */
+static int report_early_end(const struct sandbox_record *record, char **words,
+                            gint64 id)
+{
+    json_t *answer = api_link_ask_once(
+        sandbox_record_socket(record, "api_socket"), "exec.wait",
+        json_pack("{s:I}", "exec_id", (json_int_t)id), EARLY_END_MS, NULL);
+    int code = (int)json_integer_value(json_object_get(answer, "exit_code"));
+    bool is_started = code != NOT_FOUND && code != NOT_EXECUTABLE;
+
+    json_decref(answer);
+    if (code == 0)
+        return CLI_OK;
+    cli_options_failed("execution %" G_GINT64_FORMAT
+                       ": it has ended at once, with exit code %d%s",
+                       id, code,
+                       is_started ? "; 'stepback job logs' prints "
+                                    "its output"
+                                  : "");
+    if (is_started)
+        return CLI_OK;
+    cli_jobs_print_output(record, id, false);
+    cli_hints_tell_not_found_in(record, words, code);
+    return code;
+}
+
+static int start_detached(const struct sandbox_record *record, json_t *payload,
+                          char **words)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer;
+    gint64 id;
 
     json_object_set_new(payload, "detach", json_true());
     answer = cli_sandbox_ask(record, "exec.start", payload, &error);
@@ -119,10 +156,11 @@ static int start_detached(const struct sandbox_record *record, json_t *payload)
         cli_options_failed("%s", error->message);
         return CLI_RUN_FAILED;
     }
-    printf("%" JSON_INTEGER_FORMAT "\n",
-           json_integer_value(json_object_get(answer, "exec_id")));
+    id = json_integer_value(json_object_get(answer, "exec_id"));
     json_decref(answer);
-    return CLI_OK;
+    printf("%" G_GINT64_FORMAT "\n", id);
+    fflush(stdout);
+    return report_early_end(record, words, id);
 }
 
 /* Build the request; NULL after an error was printed. */
@@ -175,7 +213,7 @@ static int execute(const char *name, const struct exec_options *options,
     else
         ask_for_login(payload);
     if (options->detach)
-        return start_detached(record, payload);
+        return start_detached(record, payload, words);
     if (!words && !options->request.step)
         cli_hints_tell_one_step(record);
     exit_code = exec_client_run(record, "exec.start", payload, &client);

@@ -3,6 +3,8 @@
  * cli_jobs - "stepback jobs", "stepback job" and "stepback attach": the
  * executions of a sandbox.
  */
+#include "agent/cli/cli_jobs.h"
+
 #include <glib.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -198,8 +200,8 @@ static void print_chunks(json_t *output)
     fflush(stdout);
 }
 
-/* Print kept output; follow: until the end. */
-static int print_logs(struct sandbox_record *record, gint64 id, bool follow)
+int cli_jobs_print_output(const struct sandbox_record *record, gint64 id,
+                          bool follow)
 {
     gint64 since = 0;
     bool ended = false;
@@ -298,7 +300,7 @@ int cli_job(int argc, char **argv)
     if (!record)
         return status;
     if (strcmp(verb, "logs") == 0)
-        return print_logs(record, id, follow);
+        return cli_jobs_print_output(record, id, follow);
     return strcmp(verb, "wait") == 0 ? wait_for(record, id)
                                      : send_kill(record, id, signal_name);
 }

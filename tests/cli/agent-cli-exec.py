@@ -196,6 +196,28 @@ def background(place):
 
 
 @test
+def background_that_ends_at_once(place):
+    """exec -d says why a command could not be started, with its exit code, and
+    that another one has ended at once with an error"""
+    with sandbox(place) as box:
+        for command, code, ended, parts in (
+                (("no-such-program", "x"), 127, 127, ["no-such-program: No such",
+                                                "stepback up --image=debian"]),
+                (("/etc/passwd",), 126, 126, ["/etc/passwd: Permission denied"]),
+                (("sh", "-c", "echo x; exit 3"), 0, 3, ["'stepback job logs'"]),
+                (("true",), 0, 0, [])):
+            done = box.run("exec", "-d", "--", *command)
+            id = int(done.stdout)
+            equal((command, done.returncode, done.stderr != b""),
+                  (command, code, ended != 0))
+            for part in parts + ["execution %d: it has ended at once, with exit "
+                                 "code %d" % (id, ended)] * bool(parts):
+                contains(done.stderr.decode(), part)
+            equal(box.run("job", "wait", str(id)).returncode, ended)
+        contains(box.text("jobs"), "ended (127)")
+
+
+@test
 def interactive_shell(place):
     """job control, ^C, ^D, editors and resizes work on the terminal"""
     with sandbox(place) as box, shell(box) as terminal:
