@@ -54,7 +54,8 @@ def usage(place):
         contains(call(place, "run", "--network", network, "--", "x")[2],
                  "--network: 'none' cannot be combined")
     contains(call(place, "image", "build", "--bogus")[2],
-             "stepback image build: unknown option --bogus")
+             "stepback image build: --bogus: unknown option; "
+             "'stepback image build --help' lists all options\n")
     for words in (("--help",), ("--version",), ("-V",), ("help",),
                   ("help", "redo"), ("help", "--help"), ("help", "-h"),
                   ("run", "--help"), ("undo", "--help"), ("image", "--help"),
