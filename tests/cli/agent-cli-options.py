@@ -13,8 +13,9 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from mcp_client import Server  # noqa: E402
+from pty_client import Terminal  # noqa: E402
 from sandbox_case import VM, call, good, refused, sandbox_test, up  # noqa: E402
-from stdio_client import Agent, contains, equal, main  # noqa: E402
+from stdio_client import Agent, PROGRAM, contains, equal, main  # noqa: E402
 
 CERTIFICATE = """-----BEGIN CERTIFICATE-----
 MIIBdDCCARugAwIBAgIUWMFFfR6lwCQHP41lbBkyv2MxK+UwCgYIKoZIzj0EAwIw
@@ -223,6 +224,42 @@ def persistent_machines_keep_their_disk(place):
     os.unlink(place.image + "/rootfs.ext4")
     refused(place, "run", *VM, "--persist", "--", "true",
             part="has no disk to keep", status=125)
+
+
+@sandbox_test
+def disks_are_removed_when_asked(place):
+    """prune keeps disks and says how much they take; prune --disks lists them,
+    asks, and removes those that no machine uses"""
+    write(place.image + "/rootfs.ext4", "\0" * 4096)
+    base = place.root + "/state/stepback/vm"
+    up(place, "--persist")
+    used, = os.listdir(base)
+    folder = os.path.join(place.root, "other")
+    os.mkdir(folder)
+    good(place, "run", *VM, "--persist", "-C", folder, "--", "exit 0")
+    unused, = set(os.listdir(base)) - {used}
+    write(base + "/" + unused + "/disk.qcow2", "x" * (3 << 20))
+    write(place.root + "/precious/lock", "")
+    os.symlink(place.root + "/precious", base + "/link")
+    code, out, err = call(place, "prune", "-f")
+    equal((code, out), (0, ""))
+    contains(err, "stepback: 1 disk of --persist stays (3.0 MiB); 'stepback "
+             "prune --disks' removes unused ones\n")
+    refused(place, "prune", "--disks", part="add --force", status=2)
+    for answer, left in (("n\r", [used, unused, "link"]),
+                         ("y\r", [used, "link"])):
+        with Terminal([PROGRAM, "prune", "--disks"], place.environment(),
+                      cwd=place.share) as terminal:
+            terminal.expect("Disks of --persist that no machine uses")
+            terminal.expect("  %s \\(image [^,]*, 3.0 MiB\\)" % unused)
+            terminal.expect("undo logs stay. \\[y/N\\] ")
+            terminal.send(answer)
+            equal(terminal.wait(), int(answer == "n\r"))
+        equal(sorted(os.listdir(base)), sorted(left))
+    good(place, "stop")
+    equal(good(place, "prune", "-f", "--disks"), "share\ndisk %s\n" % used)
+    equal((os.listdir(base), os.listdir(place.root + "/precious")),
+          (["link"], ["lock"]))
 
 
 # ---- git ---------------------------------------------------------------------
