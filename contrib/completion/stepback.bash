@@ -29,6 +29,45 @@ _stepback_sandboxes() {
     esac
 }
 
+# The words of the command line from number $1 on, before the cursor, that are
+# neither options nor the value of -s.
+_stepback_before() {
+    local word previous=
+    for word in "${COMP_WORDS[@]:$1:COMP_CWORD-$1}"; do
+        [[ $word == -* || $previous == -s ]] || echo "$word"
+        previous=$word
+    done
+}
+
+# Ids of executions: $1: the program, $2: the command, $3: a sandbox or empty
+_stepback_jobs() {
+    "$1" jobs ${3:+"$3"} 2>/dev/null |
+        awk -v all="$2" '$1 ~ /^[0-9]+$/ && (all == "job" || $2 !~ /^ended/) { print $1 }'
+}
+
+# [NAME] ID of "attach", and of "job" after its verb; $1: the program, $2: the
+# command, $3: the word under the cursor
+_stepback_execution() {
+    local first=2 before
+    [ "$2" = attach ] || first=3
+    before=($(_stepback_before "$first"))
+    if [ "$COMP_CWORD" -lt "$first" ]; then
+        COMPREPLY=($(compgen -W 'logs wait kill' -- "$3"))
+    elif [ "${#before[@]}" -lt 2 ]; then
+        COMPREPLY=($(compgen -W "$(_stepback_jobs "$1" "$2" "${before[0]-}")
+            $([ "${#before[@]}" -gt 0 ] || _stepback_sandboxes "$1" stop)" -- "$3"))
+    fi
+}
+
+# NAME: or a file of "cp"; $1: the program, $2: the word under the cursor, $3:
+# the previous word. bash splits NAME:PATH at the colon.
+_stepback_copy() {
+    [ "$2" != : ] && [ "$3" != : ] || return
+    COMPREPLY=($(compgen -S : -W "$(_stepback_sandboxes "$1" stop)" -- "$2"))
+    [ "${#COMPREPLY[@]}" -eq 0 ] || compopt -o nospace 2>/dev/null
+    COMPREPLY+=($(compgen -f -- "$2"))
+}
+
 # $1: the program, $2: the word under the cursor, $3: the previous word
 _stepback() {
     local cur=$2 prev=$3 command=${COMP_WORDS[1]-}
@@ -99,7 +138,13 @@ _stepback() {
             [ "$prev" != image ] || COMPREPLY=($(compgen -W build -- "$cur"))
         elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
             COMPREPLY=($(compgen -W build -- "$cur"))
-        elif [[ " up exec shell attach jobs port inspect stats logs stop kill rm " == *" $command "* ]]; then
+        elif [[ " ${COMP_WORDS[*]:0:COMP_CWORD} " == *" -- "* ]]; then
+            COMPREPLY=($(compgen -f -- "$cur"))
+        elif [ "$command" = attach ] || [ "$command" = job ]; then
+            _stepback_execution "$1" "$command" "$cur"
+        elif [ "$command" = cp ]; then
+            _stepback_copy "$1" "$cur" "$prev"
+        elif [[ " up exec shell jobs port inspect stats logs stop kill rm " == *" $command "* ]]; then
             COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command")" \
                 -- "$cur"))
         else

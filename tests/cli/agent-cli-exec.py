@@ -14,7 +14,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pty_client import CTRL_C, CTRL_D, CTRL_Z, Terminal  # noqa: E402
-from stdio_client import (PROGRAM, alive, contains, equal,  # noqa: E402
+from stdio_client import (PROGRAM, SRCDIR, alive, contains, equal,  # noqa: E402
                           eventually, main, test)
 
 PROMPT = "ready> "
@@ -215,6 +215,35 @@ def background_that_ends_at_once(place):
                 contains(done.stderr.decode(), part)
             equal(box.run("job", "wait", str(id)).returncode, ended)
         contains(box.text("jobs"), "ended (127)")
+
+
+@test
+def completion(place):
+    """the completion for bash knows the ids of executions for job and attach,
+    and the sandboxes and files for cp"""
+    script = os.path.join(os.path.abspath(SRCDIR),
+                          "contrib/completion/stepback.bash")
+    with sandbox(place) as box:
+        open(place.share + "/shoes", "w").close()
+        box.text("exec", "-d", "--", "true")
+        equal(box.run("job", "wait", "1").returncode, 0)
+        box.text("exec", "-d", "--step=none", "--", "sleep", "99")
+        for words, found in (
+                ("job ", "logs wait kill"), ("job w", "wait"),
+                ("job logs ", "1 2 share"), ("job logs share ", "1 2"),
+                ("job logs share 1 ", ""), ("job kill -s INT ", "1 2 share"),
+                ("attach ", "2 share"), ("attach share ", "2"),
+                ("attach --replace s", "share"), ("exec s", "share"),
+                ("exec share -- s", "shoes"), ("cp s", "share: shoes"),
+                ("cp share :", ""), ("cp share : s", ""),
+                ("cp share : /x s", "share: shoes")):
+            done = subprocess.run(
+                ["bash", "-c", '. "$0"; p=$1; shift; COMP_WORDS=("$p" "$@"); '
+                 'COMP_CWORD=$#; _stepback "$p" "${!#}" '
+                 '"${COMP_WORDS[$# - 1]}"; echo "${COMPREPLY[*]}"', script,
+                 PROGRAM, *words.split(" ")], env=box.env, cwd=place.share,
+                capture_output=True, timeout=20, text=True)
+            equal((words, done.stdout), (words, found + "\n"))
 
 
 @test
