@@ -139,6 +139,7 @@ def paste(place, bracketed):
         print("# %d lines in %.1f s" % (PASTED, time.monotonic() - began))
         equal((re.findall("lost \\d+", out),
                out.endswith("had %d lines" % PASTED)), ([], True))
+        terminal.expect(PROMPT)
         leave(terminal)
 
 
