@@ -219,9 +219,12 @@ int cli_inspect(int argc, char **argv)
                     json_object_get(record->config, "session"));
     if (sandbox_record_is_live(record)) {
         live = cli_sandbox_ask(record, "sandbox.info", NULL, &error);
-        json_object_set_new(object, "live",
-                            live ? live
-                                 : json_pack("{s:s}", "error", error->message));
+        if (!live) {
+            g_autofree char *text = g_utf8_make_valid(error->message, -1);
+
+            live = json_pack("{s:s}", "error", text);
+        }
+        json_object_set_new(object, "live", live);
     }
     cli_place_print_json(object);
     json_decref(object);

@@ -199,7 +199,8 @@ json_t *sandbox_run_ending(json_t *run)
 json_t *sandbox_end_new(const char *reason, const char *message)
 {
     g_autofree char *now = time_now();
+    g_autofree char *valid = message ? g_utf8_make_valid(message, -1) : NULL;
 
     return json_pack("{s:s, s:s, s:s?}", "reason", reason, "ended", now,
-                     "message", message);
+                     "message", valid);
 }

@@ -10,6 +10,7 @@
 #include "agent/base/signals.h"
 #include "agent/client/report_json.h"
 #include "agent/wire/command_json.h"
+#include "agent/wire/error_json.h"
 #include "agent/wire/payload.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
@@ -203,12 +204,7 @@ json_t *exec_exit_to_json(const struct exec_exit *exit)
     if (exit->report)
         json_object_set_new(payload, "report", report_to_json(exit->report));
     if (exit->error)
-        json_object_set_new(
-            payload, "error",
-            json_pack("{s:s, s:i, s:s}", "code",
-                      error_code_name(error_code_of(exit->error)), "number",
-                      error_code_of(exit->error), "message",
-                      exit->error->message));
+        json_object_set_new(payload, "error", error_to_json(exit->error));
     return payload;
 }
 

@@ -64,6 +64,21 @@ def unknown_messages_are_ignored(place):
 
 
 @test
+def ends_of_the_copying_process_are_logged_once(place):
+    """the end of the guest's process for copies is logged once, and does not
+    lift the limit of complaints"""
+    agent = Agent(place)
+    agent.start()
+    lines = [b"not json", b'{"type":"bulk_ended"}'] * 500
+    equal(says(agent, *lines, GOOD), ["good"])
+    equal(len(complaints(agent)), 50)
+    ended = [line for line in agent.log()
+             if "the guest's process for copies has ended" in line]
+    equal(len(ended), 1)
+    equal(agent.close(), 0)
+
+
+@test
 def oversized_messages_are_not_stored(place):
     """CC-04: lines over 1 MiB are refused while they come"""
     agent = Agent(place)

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """shell: each line typed at the prompt is a step. bash and vim of this host
-are on a terminal, over a fake QEMU whose guest is the real shim."""
+are on a terminal, over a fake QEMU whose guest is the real shim.
+STEPBACK_PASTED_LINES says how many lines are pasted (default: 300)."""
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -17,6 +20,7 @@ from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
                           eventually, main, test)
 
 PROMPT = "ready> "
+PASTED = int(os.environ.get("STEPBACK_PASTED_LINES", "300"))
 
 
 class Box:
@@ -118,6 +122,37 @@ def lines_are_steps(place):
         equal(sorted(os.listdir(place.share)), ["d", "f", "h"])
         equal(box.history()[0][1], ["h"])
         leave(terminal)
+
+
+def paste(place, bracketed):
+    """Paste lines at the prompt; each of them counts itself, in its order."""
+    text = "".join("n %d\r" % number for number in range(PASTED))
+    with sandbox(place) as box, shell(box) as terminal:
+        enter(terminal, "bind 'set enable-bracketed-paste %s'" %
+              ("on" if bracketed else "off"))
+        enter(terminal, "N=0; n() { [ $1 = $((N++)) ] || echo lost $1; }")
+        began = time.monotonic()
+        if bracketed:
+            text = ESCAPE + "[200~" + text + ESCAPE + "[201~\r"
+        terminal.send(text + "echo had $((N)) lines\r")
+        out = terminal.expect(r"had \d+ lines", timeout=60 + PASTED / 20)
+        print("# %d lines in %.1f s" % (PASTED, time.monotonic() - began))
+        equal((re.findall("lost \\d+", out),
+               out.endswith("had %d lines" % PASTED)), ([], True))
+        terminal.expect(PROMPT)
+        leave(terminal)
+
+
+@test
+def pasted_lines(place):
+    """lines pasted at the prompt arrive complete, in order, and once"""
+    paste(place, False)
+
+
+@test
+def bracketed_paste(place):
+    """lines of a bracketed paste arrive complete, in order, and once"""
+    paste(place, True)
 
 
 @test
