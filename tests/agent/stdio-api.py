@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from stdio_client import (PATIENCE, Agent, contains, equal,  # noqa: E402
                           Skip, eventually, main, test)
-from stdio_schema import SCHEMA, jsonschema  # noqa: E402
+from stdio_schema import SCHEMA, library  # noqa: E402
 
 @test
 def every_operation_is_accepted(place):
@@ -565,7 +565,7 @@ def a_read_only_folder_has_no_undo(place):
 @test
 def schemas_are_whole(place):
     """the schema is one, and has every operation; what is no request is none"""
-    if jsonschema is None:
+    if library() is None:
         raise Skip("there is no python3-jsonschema")
     SCHEMA.check_self()
     agent = Agent(place)
@@ -573,16 +573,30 @@ def schemas_are_whole(place):
     for operation in known["operations"]:
         equal((operation, SCHEMA.has("request." + operation),
                SCHEMA.has("answer." + operation)), (operation, True, True))
-    for wrong in ({"type": "no.such", "request_id": "1"},
-                  {"type": "fs.read", "request_id": "1"},
-                  {"type": "session.stop"},
-                  {"type": "agent.execute", "request_id": "1",
-                   "payload": {"command": "x", "timeout_seconds": 0}}):
+    change = {"path": "f1", "change": "created", "directory": "a"}
+
+    def report(changes):
+        return {"type": "event.step_completed", "payload": {
+            "step_id": 1, "undoable": True, "changes": changes, "affected": 1,
+            "affected_paths": [], "truncated": False,
+            "directories": []}}
+
+    SCHEMA.check("event.step_completed", report([change] * 1000))
+    for name, wrong in (
+            ("request", {"type": "no.such", "request_id": "1"}),
+            ("request", {"type": "fs.read", "request_id": "1"}),
+            ("request", {"type": "session.stop"}),
+            ("request", {"type": "agent.execute", "request_id": "1",
+                         "payload": {"command": "x", "timeout_seconds": 0}}),
+            ("event.step_completed", report([change] * 1001)),
+            ("event.step_completed", report(
+                [change] * 500 + [{**change, "change": "none"}] +
+                [change] * 499))):
         try:
-            SCHEMA.check("request", wrong)
+            SCHEMA.check(name, wrong)
         except AssertionError:
             continue
-        raise AssertionError("it passed: %s" % wrong)
+        raise AssertionError("it passed: %.200s" % wrong)
     # A misspelt field is refused by the agent: a frontend sees it before.
     for operation in known["operations"]:
         if operation != "protocol.hello":
