@@ -81,7 +81,7 @@ struct p9_fid {
     GArray *owners; /* p9_fid_owner that locked through it; or NULL */
     struct {        /* empty reads at one offset (op_file.c) */
         uint64_t offset;
-        int64_t since_us, last_us;
+        int64_t since_us;
         unsigned count;
     } vain;
 

@@ -250,8 +250,8 @@ int p9_op_lcreate(struct p9_request *request)
 enum {
     VAIN_READS = 1000,
     VAIN_US = 2 * G_USEC_PER_SEC,
-    VAIN_PAUSE_US = 50000, /* a reader that pauses this long may go on
-                            * forever */
+    VAIN_PAUSE_US = 50000, /* a reader that pauses this long, on average, may
+                            * go on forever */
 };
 
 static bool are_too_many(struct p9_fid *fid, uint64_t offset)
@@ -261,9 +261,9 @@ static bool are_too_many(struct p9_fid *fid, uint64_t offset)
 
     pthread_mutex_lock(&fid->lock);
     again = fid->vain.offset == offset &&
-            now - fid->vain.last_us < VAIN_PAUSE_US;
+            now - fid->vain.since_us <
+                (int64_t)VAIN_PAUSE_US * fid->vain.count;
     fid->vain.offset = offset;
-    fid->vain.last_us = now;
     if (!again) {
         fid->vain.since_us = now;
         fid->vain.count = 0;

@@ -75,6 +75,25 @@ static void test_vain_reads(struct fixture *f, gconstpointer option)
     OK(read_end_now(f, fid, 11, 5 * G_USEC_PER_SEC / 2, 0));
 }
 
+/* On a busy machine a client that reads without end also pauses. */
+static void test_vain_reads_with_pauses(struct fixture *f, gconstpointer option)
+{
+    uint32_t fid, other;
+    struct stat st;
+    int r = 0;
+
+    p9_host_file(f, "file", "longer text");
+    other = p9_fid(f, "file");
+    OK(p9_stat(f->client, other, &st));
+    truncate_host(f, "file", 4);
+    fid = p9_open_fid(f, "file", O_RDONLY);
+    for (int i = 0; i < 20 && r == 0; i++) {
+        r = read_end_now(f, fid, 4, G_USEC_PER_SEC / 2, 0);
+        g_usleep(100000);
+    }
+    FAILS(ESTALE, r);
+}
+
 /* A follower reads at the end as often as it likes. */
 static void test_follower(struct fixture *f, gconstpointer option)
 {
@@ -307,6 +326,7 @@ int main(int argc, char **argv)
     if (unshare(CLONE_NEWNS) == 0)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     ADD("vain-reads", NULL, test_vain_reads);
+    ADD("vain-reads-with-pauses", NULL, test_vain_reads_with_pauses);
     ADD("follower", NULL, test_follower);
     ADD("not-valid", NULL, test_not_valid);
     ADD("xattr-gap", NULL, test_xattr_gap);
