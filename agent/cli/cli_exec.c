@@ -200,6 +200,7 @@ static int execute(const char *name, const struct exec_options *options,
         .terminal = options->terminal && options->interactive,
         .keys = options->terminal ? options->sequence : NULL,
         .report = !options->quiet,
+        .is_shell = !words,
     };
     g_autoptr(sandbox_record)
         record = cli_sandbox_find(name, CLI_SANDBOX_RUNNING);

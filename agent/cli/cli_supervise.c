@@ -195,6 +195,7 @@ static void on_started(const struct answer *answer, const GError *error,
         return;
     }
     self->was_running = true;
+    self->last_use = g_get_monotonic_time();
     report(self, message_response(NULL, session_to_json(&status)));
 }
 

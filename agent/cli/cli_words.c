@@ -43,6 +43,33 @@ static const char *guess_long(const struct option_use *use,
     return guess.best;
 }
 
+/* Options of similar programs, and what they are called here. */
+static const struct {
+    const char *command, *name, *remedy;
+} foreign_options[] = {
+    { "run", "i", "for input and a terminal, use 'stepback up' and 'shell'" },
+    { "run", "t", "for a terminal, use 'stepback up' and 'stepback shell'" },
+    { "run", "d", "use 'stepback up' and 'stepback exec -d'" },
+    { "run", "detach", "use 'stepback up' and 'stepback exec -d'" },
+    { "run", "rm", "leave it out: the machine ends with the command" },
+    { "up", "name", "write 'stepback up NAME'" },
+    { "up", "d", "leave it out: up starts in the background" },
+    { "up", "detach", "leave it out: up starts in the background" },
+};
+
+static const char *find_foreign(const char *command,
+                                const struct option_use *use)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(foreign_options); i++) {
+        const char *name = foreign_options[i].name;
+
+        if (strcmp(foreign_options[i].command, command) == 0 &&
+            strlen(name) == use->len && strncmp(name, use->name, use->len) == 0)
+            return foreign_options[i].remedy;
+    }
+    return NULL;
+}
+
 static void refuse_unknown(const struct option_use *use, const char *command,
                            const GOptionEntry *entries, const char *word,
                            GError **error)
@@ -51,9 +78,12 @@ static void refuse_unknown(const struct option_use *use, const char *command,
     g_autofree char *name = best && !use->is_long
                                 ? g_strdup(word + 1)
                                 : g_strndup(use->name, use->len);
+    const char *foreign = find_foreign(command, use);
     g_autofree char *remedy = NULL;
 
-    if (best)
+    if (foreign)
+        remedy = g_strdup_printf("; %s", foreign);
+    else if (best)
         remedy = g_strdup_printf("; did you mean --%s?", best);
     else if (!g_ascii_isdigit(*name)) /* else cli_options.c knows it */
         remedy = g_strdup_printf("; '" CLI_PROGRAM " %s --help' lists all",

@@ -175,7 +175,8 @@ static void print_step(const struct exec_client *client)
     line = cli_summary_step(report, client->options->undo_hint
                                         ? client->options->undo_hint
                                         : CLI_PROGRAM " undo");
-    fprintf(stderr, CLI_PROGRAM ": %s\n", line);
+    if (report->affected > 0 || !client->options->is_shell)
+        fprintf(stderr, CLI_PROGRAM ": %s\n", line);
     step_report_unref(report);
 }
 

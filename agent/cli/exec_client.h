@@ -19,10 +19,11 @@
 #include "agent/sandbox/sandbox_record.h"
 
 struct exec_client_options {
-    bool input;            /* pass on standard input */
-    bool terminal;         /* stdin is a terminal, in raw mode */
-    const char *keys;      /* what detaches (exec_keys.h), or NULL; borrowed */
-    bool report;           /* print what the step changed */
+    bool input;       /* pass on standard input */
+    bool terminal;    /* stdin is a terminal, in raw mode */
+    const char *keys; /* what detaches (exec_keys.h), or NULL; borrowed */
+    bool report;      /* print what the step changed */
+    bool is_shell; /* the report is of the last line: only if it has changes */
     const char *undo_hint; /* how to undo it; NULL: "stepback undo"; borrowed */
     bool warnings; /* print event.warning, of all that happens in the sandbox */
     bool cancels;  /* a signal cancels the execution, as in "run" */

@@ -121,7 +121,10 @@ def lines_are_steps(place):
                  "undid step")
         equal(sorted(os.listdir(place.share)), ["d", "f", "h"])
         equal(box.history()[0][1], ["h"])
-        leave(terminal)
+        terminal.send("exit 0\n")
+        equal(terminal.wait(), 0)
+        # This would be of the line "exit" alone.
+        equal(b"nothing changed" in terminal.output, False)
 
 
 def paste(place, bracketed):

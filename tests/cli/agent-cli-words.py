@@ -267,6 +267,9 @@ def mistyped_options(place):
             ("up --memroy=3", "--memroy: unknown option; did you mean --memory?"),
             ("run --no-netwrk -- x",
              "--no-netwrk: unknown option; did you mean --no-network?"),
+            ("run -it -- sh", "-i: unknown option; for input and a terminal, "
+             "use 'stepback up' and 'shell'"),
+            ("up --name=x", "--name: unknown option; write 'stepback up NAME'"),
             ("undo --dry", "--dry: unknown option; did you mean --dry-run?"),
             ("ps --hlp", "--hlp: unknown option; did you mean --help?"),
             ("up -image=x", "-image=x: unknown option; did you mean --image?"),
