@@ -261,8 +261,7 @@ static bool are_too_many(struct p9_fid *fid, uint64_t offset)
 
     pthread_mutex_lock(&fid->lock);
     again = fid->vain.offset == offset &&
-            now - fid->vain.since_us <
-                (int64_t)VAIN_PAUSE_US * fid->vain.count;
+            now - fid->vain.since_us < (int64_t)VAIN_PAUSE_US * fid->vain.count;
     fid->vain.offset = offset;
     if (!again) {
         fid->vain.since_us = now;
