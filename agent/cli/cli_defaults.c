@@ -25,6 +25,7 @@ enum { FILE_MAX = 64 * 1024 };
 #define FIELD(member) offsetof(struct cli_machine, member)
 
 static const struct cli_setting settings[] = {
+    { "isolation", SETTING_STRING, FIELD(isolation), "vm" },
     { "image", SETTING_STRING, FIELD(image), GUEST_IMAGE_DEFAULT },
     { "cpus", SETTING_STRING, FIELD(cpus), "2, or 1 without KVM" },
     { "memory", SETTING_STRING, FIELD(memory), "1024" },
