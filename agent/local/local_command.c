@@ -262,7 +262,9 @@ static gboolean add_shim_file(struct builder *builder, GError **error)
     take_fd(builder, fd);
     add(builder, "--perms");
     add(builder, "0755");
-    add(builder, "--ro-bind-data");
+    /* A copy: a bound file would have no path, by which the shim is run again
+     * as "step". */
+    add(builder, "--file");
     add_fd(builder, fd);
     add(builder, SHIM);
     return TRUE;

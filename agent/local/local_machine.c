@@ -46,41 +46,6 @@ struct local_machine {
     char *last_line;
 };
 
-/* ---- the child ----------------------------------------------------------- */
-
-static void on_line(struct child *child, const char *line, void *opaque)
-{
-    struct machine *machine = opaque;
-    struct local_machine *own = machine->state;
-
-    log_warn(LOG_SESSION, "the sandbox: %.500s", line);
-    if (machine->stage != BACKEND && machine->stage != BOOTING)
-        return;
-    g_free(own->last_line);
-    own->last_line = g_strndup(line, 500);
-}
-
-static void on_exited(struct child *child, void *opaque)
-{
-    struct machine *machine = opaque;
-    const struct local_machine *own = machine->state;
-    g_autofree char *end = child_describe_exit(child);
-    g_autofree char *text =
-        machine->stage == RUNNING
-            ? g_strdup_printf("the sandbox has ended: bubblewrap %s", end)
-            : g_strdup_printf("the sandbox could not be made: %s; %s",
-                              own->last_line ? own->last_line : end,
-                              local_check_namespace_remedy());
-
-    machine->times.ended = g_get_monotonic_time();
-    machine_ended(machine, text);
-}
-
-static const struct child_callbacks child_callbacks = {
-    .line = on_line,
-    .exited = on_exited,
-};
-
 /* ---- the hand-over ------------------------------------------------------- */
 
 static void fail_start(struct machine *machine, char type, const char *text)
@@ -162,10 +127,11 @@ static void serve_folders(struct machine *machine, const int *fds, size_t count)
         fd_close(&machine->launch->fuse_fds[i]);
 }
 
-static gboolean on_wire(int fd, GIOCondition condition, gpointer data)
+/* Take the message of stepback-local, if it has come. Return whether another
+ * may come. */
+static bool read_wire(struct machine *machine)
 {
-    struct machine *machine = data;
-    struct local_machine *own = machine->state;
+    const struct local_machine *own = machine->state;
     char text[LOCAL_MAX_TEXT + 1] = { 0 };
     struct iovec iov = { text, LOCAL_MAX_TEXT };
     union {
@@ -178,15 +144,14 @@ static gboolean on_wire(int fd, GIOCondition condition, gpointer data)
         .msg_control = rights.bytes,
         .msg_controllen = sizeof(rights.bytes),
     };
-    ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    ssize_t n = recvmsg(own->wire, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t count;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return G_SOURCE_CONTINUE;
-    own->wire_source = 0;
+        return true;
     if (n <= 0) /* on_exited() follows */
-        return G_SOURCE_REMOVE;
+        return false;
     count = take_fds(&message, fds, G_N_ELEMENTS(fds));
     if (text[0] == LOCAL_READY && machine->stage == BACKEND)
         serve_folders(machine, fds, count);
@@ -195,8 +160,58 @@ static gboolean on_wire(int fd, GIOCondition condition, gpointer data)
             fd_close(&fds[i]);
     if (text[0] != LOCAL_READY)
         fail_start(machine, text[0], text + 1);
+    return false;
+}
+
+static gboolean on_wire(int fd, GIOCondition condition, gpointer data)
+{
+    struct machine *machine = data;
+    struct local_machine *own = machine->state;
+
+    if (read_wire(machine))
+        return G_SOURCE_CONTINUE;
+    own->wire_source = 0;
     return G_SOURCE_REMOVE;
 }
+
+/* ---- the child ----------------------------------------------------------- */
+
+static void on_line(struct child *child, const char *line, void *opaque)
+{
+    struct machine *machine = opaque;
+    struct local_machine *own = machine->state;
+
+    log_warn(LOG_SESSION, "the sandbox: %.500s", line);
+    if (machine->stage != BACKEND && machine->stage != BOOTING)
+        return;
+    g_free(own->last_line);
+    own->last_line = g_strndup(line, 500);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct machine *machine = opaque;
+    struct local_machine *own = machine->state;
+    g_autofree char *end = child_describe_exit(child);
+    g_autofree char *text =
+        machine->stage == RUNNING
+            ? g_strdup_printf("the sandbox has ended: bubblewrap %s", end)
+            : g_strdup_printf("the sandbox could not be made: %s; %s",
+                              own->last_line ? own->last_line : end,
+                              local_check_namespace_remedy());
+
+    if (own->wire_source) { /* the reason may be there */
+        g_clear_handle_id(&own->wire_source, g_source_remove);
+        read_wire(machine);
+    }
+    machine->times.ended = g_get_monotonic_time();
+    machine_ended(machine, text);
+}
+
+static const struct child_callbacks child_callbacks = {
+    .line = on_line,
+    .exited = on_exited,
+};
 
 /* ---- start --------------------------------------------------------------- */
 
