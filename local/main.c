@@ -4,10 +4,12 @@
  * bubblewrap.
  *
  *     stepback-local --control=FD --folders=LETTERS [--network] -- BWRAP ARG...
+ *     stepback-local --probe
  *
  * There is a letter for each folder: "w", or "r" for a read-only one. The
  * supervisor gets the /dev/fuse of each folder (wire.h) and has it served by
  * stepback-virtiofsd, outside. Nothing here reads what a guest can write.
+ * --probe only tries whether the host allows the namespaces.
  */
 #include <config.h>
 
@@ -18,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/host_environ.h"
@@ -47,6 +49,7 @@ static void parse(int argc, char **argv, struct options *options)
         { "control", required_argument, NULL, 'c' },
         { "folders", required_argument, NULL, 'f' },
         { "network", no_argument, NULL, 'n' },
+        { "probe", no_argument, NULL, 'p' },
         { "version", no_argument, NULL, 'v' },
         { 0 },
     };
@@ -59,7 +62,11 @@ static void parse(int argc, char **argv, struct options *options)
             options->folders = optarg;
         else if (option == 'n')
             options->network = true;
-        else if (option == 'v') {
+        else if (option == 'p') {
+            namespaces_enter();
+            namespaces_become_own();
+            exit(0);
+        } else if (option == 'v') {
             puts("stepback-local " PACKAGE_VERSION);
             exit(0);
         } else {
@@ -93,6 +100,20 @@ static _Noreturn void become_bwrap(char **command)
     report_failure(LOCAL_FAILED, "cannot run %s", argv[0]);
 }
 
+/* The kernel counts the processes of each user namespace apart: this limits
+ * those of the sandbox, where it has no cgroup. */
+static void limit_processes(void)
+{
+    enum { MAX_PROCESSES = 4096 };
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_max < MAX_PROCESSES)
+        return;
+    limit.rlim_cur = limit.rlim_max = MAX_PROCESSES;
+    if (setrlimit(RLIMIT_NPROC, &limit) < 0)
+        report_failure(LOCAL_FAILED, "cannot limit the number of processes");
+}
+
 static int open_device(const char *path, enum local_message problem)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -120,6 +141,7 @@ int main(int argc, char **argv)
     if (options.network)
         fds[count++] = open_device("/dev/net/tun", LOCAL_NO_NETWORK);
     namespaces_become_own();
+    limit_processes();
     for (size_t i = 0; i < folders; i++)
         namespaces_mount((unsigned)i, options.folders[i] == 'r', fds[i]);
     network_open_loopback();

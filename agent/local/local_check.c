@@ -12,6 +12,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/host_environ.h"
 #include "common/host_program.h"
 #include "common/real_path.h"
 
@@ -68,6 +69,25 @@ const char *local_check_namespace_remedy(void)
         return "run as root: sysctl user.max_user_namespaces=10000";
     return "within a container or another sandbox, start it with the right to "
            "make user namespaces and mounts in them, or use --isolation=vm";
+}
+
+gboolean local_check_namespaces(const char *helper, GError **error)
+{
+    const char *const argv[] = { helper, "--probe", NULL };
+    g_auto(GStrv) env = host_environ_new(NULL);
+    g_autofree char *text = NULL;
+    g_autoptr(GError) cause = NULL;
+    int status = 0;
+
+    if (g_spawn_sync("/", (char **)argv, env, G_SPAWN_STDOUT_TO_DEV_NULL, NULL,
+                     NULL, NULL, &text, &status, &cause) &&
+        g_spawn_check_wait_status(status, NULL))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_NO_USER_NAMESPACES, "%s; %s",
+                text && *text ? g_strstrip(text)
+                              : (cause ? cause->message : helper),
+                local_check_namespace_remedy());
+    return FALSE;
 }
 
 /* ---- folders ------------------------------------------------------------- */

@@ -9,7 +9,8 @@
 
 #include "agent/machine/session_config.h"
 
-#define LOCAL_BWRAP "bwrap"
+#define LOCAL_BWRAP  "bwrap"
+#define LOCAL_HELPER "stepback-local"
 
 /* Return the path of bubblewrap: a new string. On failure return NULL with
  * ERROR_NO_BUBBLEWRAP and the remedy. */
@@ -17,6 +18,10 @@ char *local_check_find_bwrap(GError **error);
 
 /* Check that /dev/fuse can be used: ERROR_NO_FUSE and the remedy. */
 gboolean local_check_fuse(GError **error);
+
+/* Check that the host allows the namespaces: ERROR_NO_USER_NAMESPACES and the
+ * remedy. helper: the path of stepback-local. */
+gboolean local_check_namespaces(const char *helper, GError **error);
 
 /* The remedy of ERROR_NO_USER_NAMESPACES on this host. Static. */
 const char *local_check_namespace_remedy(void);

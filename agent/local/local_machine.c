@@ -311,7 +311,7 @@ static gboolean prepare(struct machine *machine, GError **error)
     if (!local_check_config(config, error))
         return FALSE;
     own->bwrap = local_check_find_bwrap(error);
-    return own->bwrap && find_helper("stepback-local", &own->helper, error) &&
+    return own->bwrap && find_helper(LOCAL_HELPER, &own->helper, error) &&
            find_helper("stepback-shim", &own->shim, error) &&
            share_check_file(config, "bubblewrap", own->bwrap, error) &&
            share_check_file(config, "stepback-local", own->helper, error) &&

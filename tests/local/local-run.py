@@ -204,6 +204,7 @@ def configured(place):
     name = call(place, "up")[1].strip()
     out = call(place, "inspect", name)[1]
     equal(json.loads(out)["config"]["isolation"], "local")
+    contains(json.loads(out)["boundary"], "no wall")
     call(place, "stop", name)
 
 
