@@ -220,12 +220,13 @@ static char **build_argv(const struct backend_config *config)
 
     for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
         g_ptr_array_add(argv, g_strdup(common[i]));
-    if (config->fuse_fd >= 0)
+    if (config->fuse_fd >= 0) {
         g_ptr_array_add(argv,
                         g_strdup_printf("--mount-fd=%d", config->fuse_fd));
-    else
-        g_ptr_array_add(argv,
-                        g_strdup_printf("--socket-path=%s", config->fs_socket));
+    } else {
+        g_ptr_array_add(argv, g_strdup("--socket-path"));
+        g_ptr_array_add(argv, g_strdup(config->fs_socket));
+    }
     if (config->fuse_fd < 0 && config->kind == BACKEND_VIRTIOFS)
         g_ptr_array_add(argv, g_strdup("--cache=never"));
     if (config->undo_dir) {

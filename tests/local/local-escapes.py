@@ -11,7 +11,8 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import call, give, left_of, need, run  # noqa: E402
-from stdio_client import equal, eventually, main, test  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
+from stdio_client import equal, eventually, main  # noqa: E402
 
 CALLS = """
 import ctypes, errno, os, socket, struct, sys
@@ -52,7 +53,7 @@ def both(function):
     for run_it, suffix in ((as_root, "root"), (as_user, "an ordinary user")):
         run_it.__name__ = function.__name__ + "_" + suffix.split()[-1]
         run_it.__doc__ = function.__doc__ + ": " + suffix
-        test(run_it)
+        sandbox_test(run_it)
     return function
 
 
@@ -264,7 +265,7 @@ for family in (16, 17, 38, 40, 44):
     server.close()
 
 
-@test
+@sandbox_test
 def loopback(place):
     """a service at the loopback of the host is out of reach, with a network, too"""
     need()
@@ -340,7 +341,7 @@ for line in open("/proc/self/cgroup"):
 """, user)
 
 
-@test
+@sandbox_test
 def supervisor(place):
     """the supervisor cannot be reached; killing all that is seen ends the sandbox"""
     need()
@@ -352,7 +353,7 @@ def supervisor(place):
     equal(left_of(place), [])
 
 
-@test
+@sandbox_test
 def forged_mount(place):
     """FUSE answers only the folder's server: a device of its own is refused"""
     try_out(place, """

@@ -12,8 +12,9 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import LOCAL, call, left_of, need, run  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
 from stdio_client import PROGRAM, descendants, equal, eventually  # noqa: E402
-from stdio_client import main, snapshot, test  # noqa: E402
+from stdio_client import main, snapshot  # noqa: E402
 
 WORK = "i=0; while :; do i=$((i+1)); echo $i >f$((i % 50)); rm -f old/$((i % 40)); done"
 
@@ -67,31 +68,31 @@ def check(place, victim):
     equal(snapshot(place.share), before)
 
 
-@test
+@sandbox_test
 def supervisor(place):
     """the supervisor is killed"""
     check(place, None)
 
 
-@test
+@sandbox_test
 def daemon(place):
     """the file server is killed"""
     check(place, "stepback-virtiofsd")
 
 
-@test
+@sandbox_test
 def bubblewrap(place):
     """bubblewrap is killed"""
     check(place, "bwrap")
 
 
-@test
+@sandbox_test
 def shim(place):
     """the shim is killed"""
     check(place, "shim")
 
 
-@test
+@sandbox_test
 def early(place):
     """the supervisor is killed at any time of a start"""
     need()

@@ -8,7 +8,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import call, left_of, need, run  # noqa: E402
-from stdio_client import Agent, contains, equal, main, test  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
+from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
 
 
 def refused(place, *parts, options=("--no-network",), **more):
@@ -16,8 +17,7 @@ def refused(place, *parts, options=("--no-network",), **more):
     equal((status, out), (125, ""))
     for part in parts:
         contains(err, part)
-    equal(left_of(place), [])
-    equal(os.listdir(place.runtime), [])
+    assert eventually(lambda: not left_of(place) and not os.listdir(place.runtime), 20)
 
 
 def within(script):
@@ -25,7 +25,7 @@ def within(script):
     return ("unshare", "-m", "sh", "-c", script + '; exec "$@"', "sh")
 
 
-@test
+@sandbox_test
 def no_bwrap(place):
     """no bubblewrap: how to install it"""
     need()
@@ -33,7 +33,7 @@ def no_bwrap(place):
             STEPBACK_PROGRAM_PATH="/sbin-none")
 
 
-@test
+@sandbox_test
 def no_device(place):
     """no /dev/fuse: how to load the module"""
     need()
@@ -41,7 +41,7 @@ def no_device(place):
             wrapper=within("mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3"))
 
 
-@test
+@sandbox_test
 def no_namespaces(place):
     """user namespaces forbidden: how to allow them"""
     need()
@@ -52,7 +52,7 @@ def no_namespaces(place):
                      "sh"))
 
 
-@test
+@sandbox_test
 def no_range(place):
     """a sandbox within a container of few ids says what it lacks"""
     need()
@@ -60,7 +60,7 @@ def no_range(place):
             wrapper=("unshare", "-U", "--map-root-user"))
 
 
-@test
+@sandbox_test
 def folders(place):
     """/, the home folder and folders of the system are refused"""
     need()
@@ -75,7 +75,7 @@ def folders(place):
                                       "--undo-dir", place.root + "-log"), HOME=home)
 
 
-@test
+@sandbox_test
 def log_inside(place):
     """a folder that has its undo log in it is refused"""
     need()
@@ -83,7 +83,7 @@ def log_inside(place):
             options=("--no-network", "--undo-dir", place.share + "/log"))
 
 
-@test
+@sandbox_test
 def machine_options(place):
     """options of virtual machines are refused, not ignored"""
     need()
@@ -91,7 +91,7 @@ def machine_options(place):
         refused(place, "only for a virtual machine", options=("--no-network", option))
 
 
-@test
+@sandbox_test
 def codes(place):
     """the API has a stable code for each"""
     need()

@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import LOCAL, USER, call, give, good, need, run  # noqa: E402
 from pty_client import Terminal  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
 from stdio_client import (PROGRAM, Agent, contains, equal,  # noqa: E402
                           eventually, main, snapshot, test)
 
@@ -48,19 +49,19 @@ def check_undo(place, user):
     equal(snapshot(place.share), after)
 
 
-@test
+@sandbox_test
 def undo_as_root(place):
     """root: an undo is exact, and a redo"""
     check_undo(place, False)
 
 
-@test
+@sandbox_test
 def undo_as_user(place):
     """an ordinary user: an undo is exact, and a redo"""
     check_undo(place, True)
 
 
-@test
+@sandbox_test
 def identity(place):
     """the user has the own id, no capability and no new privileges"""
     need()
@@ -71,7 +72,7 @@ def identity(place):
                         out.split()[5], "NoNewPrivs:", "1", "Seccomp:", "2"])
 
 
-@test
+@sandbox_test
 def environment(place):
     """the environment of the host does not come in, but for -e"""
     need()
@@ -84,7 +85,7 @@ def environment(place):
     contains(out, "GIVEN=yes\n")
 
 
-@test
+@sandbox_test
 def exit_codes(place):
     """the exit code is the command's; streams are apart"""
     need()
@@ -93,7 +94,7 @@ def exit_codes(place):
     contains(err, "err\n")
 
 
-@test
+@sandbox_test
 def own_bwrap(place):
     """a command that prints as bubblewrap does is not taken for it"""
     need()
@@ -103,7 +104,7 @@ def own_bwrap(place):
     assert "could not be made" not in err, err
 
 
-@test
+@sandbox_test
 def several_folders(place):
     """several folders are at their own paths; a read-only one cannot be written"""
     need()
@@ -132,7 +133,7 @@ def several_folders(place):
     equal(place.left(), [])
 
 
-@test
+@sandbox_test
 def outside_edits(place):
     """an edit of the host is seen at once by the sandbox"""
     need()
@@ -147,7 +148,7 @@ def outside_edits(place):
     equal(call(place, "stop", name)[0], 0)
 
 
-@test
+@sandbox_test
 def terminal(place):
     """exec -t has a terminal of its own"""
     need()
@@ -163,7 +164,7 @@ def terminal(place):
     call(place, "stop", name)
 
 
-@test
+@sandbox_test
 def copies(place):
     """cp moves files between host and sandbox"""
     need()
@@ -178,7 +179,7 @@ def copies(place):
     call(place, "stop", name)
 
 
-@test
+@sandbox_test
 def steps_from_inside(place):
     """a process in the sandbox lists and undoes its own steps"""
     need()
@@ -194,7 +195,7 @@ def steps_from_inside(place):
     call(place, "stop", name)
 
 
-@test
+@sandbox_test
 def configured(place):
     """config.ini may choose it; ps and inspect say so"""
     need()
@@ -214,7 +215,7 @@ def check_network(place, policy, address, port):
     return run(place, *words, options=policy)
 
 
-@test
+@sandbox_test
 def network(place):
     """the network has the policies of a machine's; the host's loopback is closed"""
     need()
@@ -243,7 +244,7 @@ def network(place):
     server.close()
 
 
-@test
+@sandbox_test
 def ports(place):
     """a published port leads to a server in the sandbox"""
     need()
