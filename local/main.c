@@ -80,9 +80,11 @@ static void parse(int argc, char **argv, struct options *options)
         fail_usage();
 }
 
-/* The filter is bubblewrap's first option. */
+/* The filter is bubblewrap's first option. The sandbox can read bubblewrap's
+ * environment in /proc/1, so that it has none. */
 static _Noreturn void become_bwrap(char **command)
 {
+    static char *const environment[] = { NULL };
     size_t count = 0;
     char filter[16], **argv;
 
@@ -96,7 +98,7 @@ static _Noreturn void become_bwrap(char **command)
     argv[1] = (char *)"--seccomp";
     argv[2] = filter;
     memcpy(argv + 3, command + 1, (count - 1) * sizeof(*argv));
-    execv(argv[0], argv);
+    execve(argv[0], argv, environment);
     report_failure(LOCAL_FAILED, "cannot run %s", argv[0]);
 }
 

@@ -31,7 +31,11 @@
 #include "common/log.h"
 #include "local/wire.h"
 
-enum { GUEST_STOP_MS = 2000, TERM_GRACE_MS = 500 };
+enum {
+    GUEST_STOP_MS = 2000,
+    TERM_GRACE_MS = 500,
+    LINES_MAX = 100, /* the guest can write there, too */
+};
 
 struct local_machine {
     char *helper, *bwrap, *shim;
@@ -44,6 +48,7 @@ struct local_machine {
     /* The last line of the child before the shim's hello: afterwards the guest
      * can write there. */
     char *last_line;
+    guint64 lines;
 };
 
 /* ---- the hand-over ------------------------------------------------------- */
@@ -181,6 +186,8 @@ static void on_line(struct child *child, const char *line, void *opaque)
     struct machine *machine = opaque;
     struct local_machine *own = machine->state;
 
+    if (own->lines++ >= LINES_MAX)
+        return;
     log_warn(LOG_SESSION, "the sandbox: %.500s", line);
     if (machine->stage != BACKEND && machine->stage != BOOTING)
         return;
