@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/network_link.h"
 #include "local/report.h"
 
 #define CARD "eth0"
@@ -70,6 +71,8 @@ void network_open(int tap)
     request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
     memcpy(request.ifr_hwaddr.sa_data, mac, sizeof(mac));
     check(ioctl(fd, SIOCSIFHWADDR, &request), "the hardware address");
+    request.ifr_mtu = NETWORK_LINK_MTU;
+    check(ioctl(fd, SIOCSIFMTU, &request), "the MTU");
     set_address(&request.ifr_addr, "10.0.2.15");
     check(ioctl(fd, SIOCSIFADDR, &request), "the address");
     set_address(&request.ifr_netmask, "255.255.255.0");

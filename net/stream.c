@@ -95,7 +95,7 @@ static int take_frames(struct stream *stream)
 }
 
 /* Deliver the frames that wait, up to a limit: the caller has other work. A
- * frame that fills the buffer is longer than Ethernet's. */
+ * frame that is too long is skipped. */
 static int read_tap(struct stream *stream)
 {
     enum { FRAMES = 64 };
@@ -107,7 +107,7 @@ static int read_tap(struct stream *stream)
             return 0;
         if (n <= 0) /* EBADFD: its network namespace has ended */
             return n == 0 || errno == EBADFD ? -EPIPE : -errno;
-        if (n <= FRAME_MAX)
+        if (n <= FRAME_LINK_MAX)
             stream->on_frame(stream->in, (size_t)n, stream->opaque);
     }
     return 0;

@@ -36,8 +36,8 @@ void stream_free(struct stream *stream);
 int stream_fd(const struct stream *stream);
 
 /* Read once and deliver complete frames. Return 0 or -errno; -EPIPE: QEMU has
- * exited, or the tap device is gone; -EPROTO: the stream is malformed. A frame of
- * more than FRAME_LINK_MAX bytes is skipped. */
+ * exited, or the tap device is gone; -EPROTO: the stream is malformed. A frame
+ * of more than FRAME_LINK_MAX bytes is skipped. */
 int stream_read(struct stream *stream);
 
 /* Queue a frame. Return false if there was no room. */
