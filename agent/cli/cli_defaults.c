@@ -25,7 +25,6 @@ enum { FILE_MAX = 64 * 1024 };
 #define FIELD(member) offsetof(struct cli_machine, member)
 
 static const struct cli_setting settings[] = {
-    { "isolation", SETTING_STRING, FIELD(isolation), "vm" },
     { "image", SETTING_STRING, FIELD(image), GUEST_IMAGE_DEFAULT },
     { "cpus", SETTING_STRING, FIELD(cpus), "2, or 1 without KVM" },
     { "memory", SETTING_STRING, FIELD(memory), "1024" },
@@ -41,6 +40,7 @@ static const struct cli_setting settings[] = {
     { "guest-undo", SETTING_STRING, FIELD(guest_undo), "own" },
     { "backend", SETTING_STRING, FIELD(backend), "virtiofs" },
     { "accel", SETTING_STRING, FIELD(accel), "auto" },
+    { "isolation", SETTING_STRING, FIELD(isolation), "vm" },
     { NULL },
 };
 
