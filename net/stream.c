@@ -8,6 +8,8 @@
 #include <glib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 #include "net/frame.h"
@@ -22,6 +24,7 @@ enum {
 
 struct stream {
     int fd;
+    bool is_tap;
     stream_frame on_frame;
     void *opaque;
     size_t skip; /* remaining bytes of a frame that is too long */
@@ -34,8 +37,10 @@ struct stream {
 struct stream *stream_new(int fd, stream_frame on_frame, void *opaque)
 {
     struct stream *stream = g_new0(struct stream, 1);
+    struct stat st;
 
     stream->fd = fd;
+    stream->is_tap = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
     stream->on_frame = on_frame;
     stream->opaque = opaque;
     return stream;
@@ -89,10 +94,33 @@ static int take_frames(struct stream *stream)
     return 0;
 }
 
+/* Deliver the frames that wait, up to a limit: the caller has other work. A
+ * frame that is too long is skipped. */
+static int read_tap(struct stream *stream)
+{
+    enum { FRAMES = 64 };
+
+    for (int i = 0; i < FRAMES; i++) {
+        ssize_t n = read(stream->fd, stream->in, IN_SIZE);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        if (n <= 0) /* EBADFD: its network namespace has ended */
+            return n == 0 || errno == EBADFD ? -EPIPE : -errno;
+        if (n <= FRAME_LINK_MAX)
+            stream->on_frame(stream->in, (size_t)n, stream->opaque);
+    }
+    return 0;
+}
+
 int stream_read(struct stream *stream)
 {
-    ssize_t n = recv(stream->fd, stream->in + stream->in_length,
-                     IN_SIZE - stream->in_length, 0);
+    ssize_t n;
+
+    if (stream->is_tap)
+        return read_tap(stream);
+    n = recv(stream->fd, stream->in + stream->in_length,
+             IN_SIZE - stream->in_length, 0);
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -121,8 +149,31 @@ bool stream_send(struct stream *stream, const uint8_t *data, size_t length)
     return true;
 }
 
+/* Write queued frames. The device drops what the guest does not take in time,
+ * as a network does. */
+static int flush_tap(struct stream *stream)
+{
+    while (stream_has_output(stream)) {
+        uint8_t *at = stream->out + stream->out_start;
+        size_t length = frame_get32(at);
+        ssize_t n = write(stream->fd, at + LENGTH, length);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return 0;
+        if (n < 0 && errno == EBADFD)
+            return -EPIPE;
+        stream->out_start += LENGTH + length;
+    }
+    stream->out_start = stream->out_end = 0;
+    return 0;
+}
+
 int stream_flush(struct stream *stream)
 {
+    if (stream->is_tap)
+        return flush_tap(stream);
     while (stream_has_output(stream)) {
         ssize_t n = send(stream->fd, stream->out + stream->out_start,
                          stream->out_end - stream->out_start, MSG_NOSIGNAL);

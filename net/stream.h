@@ -12,6 +12,9 @@
  * frames: otherwise replies accumulate; frames that are sent nevertheless are
  * dropped.
  *
+ * A tap device may be in QEMU's place: each read(2) and write(2) is a frame,
+ * without a length.
+ *
  * The fd must be non-blocking.
  */
 #ifndef NET_STREAM_H
@@ -33,8 +36,8 @@ void stream_free(struct stream *stream);
 int stream_fd(const struct stream *stream);
 
 /* Read once and deliver complete frames. Return 0 or -errno; -EPIPE: QEMU has
- * exited; -EPROTO: the stream is malformed. A frame of more than
- * FRAME_LINK_MAX bytes is skipped. */
+ * exited, or the tap device is gone; -EPROTO: the stream is malformed. A frame
+ * of more than FRAME_LINK_MAX bytes is skipped. */
 int stream_read(struct stream *stream);
 
 /* Queue a frame. Return false if there was no room. */

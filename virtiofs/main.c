@@ -194,6 +194,8 @@ static gboolean serve(void *server, const void *own_options, int listen_fd,
 
     if (options->mount_dir)
         return mount_serve(server, options->mount_dir, stop_fd, error);
+    if (options->mount_fd >= 0)
+        return mount_serve_fd(server, options->mount_fd, stop_fd, error);
     log_info(LOG_FS_BACKEND, "ready: %s listens on %s", daemon->shared_dir,
              daemon->socket_path ? daemon->socket_path
                                  : "the inherited socket");

@@ -4,6 +4,8 @@
  */
 #include "virtiofs/options.h"
 
+#include "virtiofs/fuse/mount.h"
+
 #include "virtiofs/option_foreign.h"
 #include "virtiofs/option_list.h"
 #include "virtiofs/option_values.h"
@@ -58,15 +60,19 @@ static gboolean check(const struct options *options, GError **error)
 {
     const struct daemon_options *daemon = &options->daemon;
     int places = !!daemon->socket_path + (daemon->listen_fd >= 0) +
-                 !!options->mount_dir;
+                 !!options->mount_dir + (options->mount_fd >= 0);
 
     if (places != 1)
         return daemon_options_fail(
-            error, "give exactly one of --socket-path, --fd and --mount");
+            error,
+            "give exactly one of --socket-path, --fd, --mount and --mount-fd");
     if (daemon->listen_fd >= 0 &&
         !daemon_options_is_listening(daemon->listen_fd))
         return daemon_options_fail(error, "--fd=%d: not a listening socket",
                                    daemon->listen_fd);
+    if (options->mount_fd >= 0 && !mount_fd_is_fuse(options->mount_fd))
+        return daemon_options_fail(
+            error, "--mount-fd=%d: not an open /dev/fuse", options->mount_fd);
     if (options->server.writeback && daemon->undo_dir)
         return daemon_options_fail(
             error, "--writeback excludes --undo-dir: writes that the guest "
@@ -90,7 +96,7 @@ static void bound_cache(struct options *options)
 
     if (!options->daemon.undo_dir)
         return;
-    server->no_names = !options->mount_dir;
+    server->no_names = !options->mount_dir && options->mount_fd < 0;
     if (server->cache == FUSE_CACHE_ALWAYS) {
         server->cache = FUSE_CACHE_AUTO;
         options->cache_bounded = "always acts as auto";
@@ -205,6 +211,8 @@ static void add_program_entries(GOptionContext *context,
           "Listen for the front-end on this inherited socket", "N" },
         { "mount", 0, 0, G_OPTION_ARG_FILENAME, &options->mount_dir,
           "Mount on this folder instead of serving a guest", "DIR" },
+        { "mount-fd", 0, 0, G_OPTION_ARG_INT, &options->mount_fd,
+          "Serve the mount of this inherited /dev/fuse", "N" },
         { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,
           "Options of QEMU's former virtiofsd, such as source=DIR and "
           "cache=POLICY; the man page lists all",
@@ -264,6 +272,7 @@ struct options *options_parse(char **argv, GError **error)
 
     daemon_options_init(&options->daemon);
     options->server.cache = FUSE_CACHE_AUTO;
+    options->mount_fd = -1;
     ok = parse_arguments(options, &raw, argv, error);
     daemon_raw_options_clear(&raw.daemon);
     g_free(raw.cache);

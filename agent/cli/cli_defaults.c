@@ -40,6 +40,7 @@ static const struct cli_setting settings[] = {
     { "guest-undo", SETTING_STRING, FIELD(guest_undo), "own" },
     { "backend", SETTING_STRING, FIELD(backend), "virtiofs" },
     { "accel", SETTING_STRING, FIELD(accel), "auto" },
+    { "isolation", SETTING_STRING, FIELD(isolation), "vm" },
     { NULL },
 };
 

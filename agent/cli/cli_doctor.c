@@ -19,6 +19,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_output.h"
 #include "agent/cli/cli_place.h"
+#include "agent/local/local_check.h"
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
 #include "agent/machine/guest_image.h"
@@ -170,7 +171,7 @@ static enum verdict check_fuse(const struct report *report)
     return print_check(
         report, SLOW, "FUSE",
         g_strdup_printf("/dev/fuse: %s; only mounting on the host "
-                        "needs it",
+                        "and local isolation need it",
                         g_strerror(errno)),
         access("/dev/fuse", F_OK) < 0 ? "modprobe fuse"
                                       : "chmod a+rw /dev/fuse (as root)");
@@ -196,6 +197,28 @@ static enum verdict check_qemu_img(const struct report *report)
                       "apt-get install qemu-utils");
 }
 
+static enum verdict check_bwrap(const struct report *report)
+{
+    return check_tool(report, LOCAL_BWRAP, "local isolation needs",
+                      "apt-get install bubblewrap");
+}
+
+static enum verdict check_namespaces(const struct report *report)
+{
+    g_autofree char *helper = install_paths_find_helper(LOCAL_HELPER);
+    g_autoptr(GError) error = NULL;
+
+    if (!helper)
+        return check_program(report, "namespaces", LOCAL_HELPER, SLOW);
+    if (local_check_namespaces(helper, &error))
+        return print_check(report, GOOD, "namespaces",
+                           g_strdup("user namespaces are allowed"), NULL);
+    return print_check(
+        report, SLOW, "namespaces",
+        g_strdup_printf("only local isolation needs them: %s", error->message),
+        local_check_namespace_remedy());
+}
+
 static enum verdict check_diff(const struct report *report)
 {
     return check_tool(report, "diff", "'" CLI_PROGRAM " diff' needs",
@@ -211,8 +234,9 @@ static enum verdict check_pager(const struct report *report)
 static int check_all(struct report *report)
 {
     static enum verdict (*const checks[])(const struct report *) = {
-        check_qemu, check_daemon, check_9p_daemon, check_network, check_image,
-        check_kvm,  check_fuse,   check_qemu_img,  check_diff,    check_pager,
+        check_qemu,       check_daemon,   check_9p_daemon, check_network,
+        check_image,      check_kvm,      check_fuse,      check_bwrap,
+        check_namespaces, check_qemu_img, check_diff,      check_pager,
     };
     enum verdict worst = GOOD;
 

@@ -44,7 +44,11 @@ void cli_hints_watch_input(void)
 
 void cli_hints_tell_not_found(const struct cli_machine *machine, int exit_code)
 {
+    const char *isolation = machine->isolation ? machine->isolation
+                                               : machine->defaults->isolation;
+
     if (exit_code != EXIT_NOT_FOUND || machine->kernel ||
+        g_strcmp0(isolation, isolation_name(ISOLATION_LOCAL)) == 0 ||
         (machine->image && strcmp(machine->image, GUEST_IMAGE_DEFAULT) != 0))
         return;
     fprintf(stderr, CLI_PROGRAM
@@ -59,7 +63,9 @@ static bool is_minimal(const struct sandbox_record *record)
     json_t *vm = json_object_get(session, "vm");
     const char *image = json_string_value(json_object_get(vm, "image"));
 
-    return !json_object_get(vm, "kernel") &&
+    return g_strcmp0(json_string_value(json_object_get(session, "isolation")),
+                     isolation_name(ISOLATION_LOCAL)) != 0 &&
+           !json_object_get(vm, "kernel") &&
            (!image || strcmp(image, GUEST_IMAGE_DEFAULT) == 0);
 }
 

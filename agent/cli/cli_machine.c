@@ -18,6 +18,7 @@ void cli_machine_clear(struct cli_machine *machine)
 {
     cli_place_clear(&machine->place);
     g_free(machine->image);
+    g_free(machine->isolation);
     g_free(machine->accel);
     g_free(machine->backend);
     g_free(machine->kernel);
@@ -174,6 +175,15 @@ static char *accel_problem(const struct cli_machine *machine)
                            machine->accel);
 }
 
+static char *isolation_problem(const struct cli_machine *machine)
+{
+    enum isolation isolation;
+
+    if (!machine->isolation || isolation_parse(machine->isolation, &isolation))
+        return NULL;
+    return g_strdup_printf("must be vm or local, not '%s'", machine->isolation);
+}
+
 static char *backend_problem(const struct cli_machine *machine)
 {
     enum backend_kind backend;
@@ -210,11 +220,11 @@ char *cli_machine_problem(const struct cli_machine *machine,
         const char *option;
         char *(*problem)(const struct cli_machine *machine);
     } checks[] = {
-        { "memory", memory_problem },      { "cpus", cpus_problem },
-        { "accel", accel_problem },        { "backend", backend_problem },
-        { "guest-undo", undo_problem },    { "image", image_problem },
-        { "no-persist", persist_problem }, { "network", network_problem },
-        { "publish", ports_problem },
+        { "isolation", isolation_problem }, { "memory", memory_problem },
+        { "cpus", cpus_problem },           { "accel", accel_problem },
+        { "backend", backend_problem },     { "guest-undo", undo_problem },
+        { "image", image_problem },         { "no-persist", persist_problem },
+        { "network", network_problem },     { "publish", ports_problem },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
@@ -301,6 +311,7 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         const char *option;
         bool agrees;
     } options[] = {
+        { "--isolation", has_text(session, "isolation", machine->isolation) },
         { "--image", has_text(vm, "image", machine->image) },
         { "--accel", has_text(vm, "accel", machine->accel) },
         { "--backend", has_text(session, "backend", machine->backend) },

@@ -17,7 +17,7 @@
 struct cli_machine {
     struct cli_place place;
     char **more_dirs; /* further working folders */
-    char *image, *accel, *backend, *kernel, *initrd, *network;
+    char *isolation, *image, *accel, *backend, *kernel, *initrd, *network;
     char **publish;
     char **copy_folders; /* for MCP clients */
     char *guest_undo;
@@ -44,13 +44,20 @@ void cli_machine_clear(struct cli_machine *machine);
         CLI_MACHINE_OPTIONS_BUT_FOLDER(machine)
 
 #define CLI_MACHINE_OPTIONS_BUT_FOLDER(machine)                                \
-    { "image",                                                                 \
+    { "isolation",                                                             \
       0,                                                                       \
       0,                                                                       \
       G_OPTION_ARG_STRING,                                                     \
-      &(machine)->image,                                                       \
-      "the guest image: minimal (default), debian",                            \
-      "NAME" },                                                                \
+      &(machine)->isolation,                                                   \
+      "vm (default), or local: namespaces of this host's kernel",              \
+      "KIND" },                                                                \
+        { "image",                                                             \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->image,                                                   \
+          "the guest image: minimal (default), debian",                        \
+          "NAME" },                                                            \
         { "accel",                                                             \
           0,                                                                   \
           0,                                                                   \

@@ -77,6 +77,8 @@ static void replace(char **string, const char *value)
 static gboolean apply(struct session_config *config,
                       const struct cli_machine *machine, GError **error)
 {
+    if (machine->isolation)
+        isolation_parse(machine->isolation, &config->isolation);
     replace(&config->image, machine->image);
     if (machine->memory)
         config->memory_mb = cli_machine_memory(machine);

@@ -12,6 +12,7 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_table.h"
+#include "agent/machine/session_config.h"
 #include "common/json_bytes.h"
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -193,6 +194,18 @@ int cli_ps(int argc, char **argv)
 
 /* ---- inspect ------------------------------------------------------------- */
 
+/* Say what separates the guest from the host. */
+static const char *boundary_of(json_t *session)
+{
+    const char *isolation = json_string_value(
+        json_object_get(session, "isolation"));
+
+    return g_strcmp0(isolation, isolation_name(ISOLATION_LOCAL)) == 0
+               ? "namespaces of the host's kernel: no wall against bugs of "
+                 "that kernel"
+               : "a virtual machine";
+}
+
 int cli_inspect(int argc, char **argv)
 {
     gboolean json = TRUE; /* always */
@@ -203,7 +216,7 @@ int cli_inspect(int argc, char **argv)
     };
     g_autoptr(sandbox_record) record = NULL;
     g_autoptr(GError) error = NULL;
-    json_t *object, *live;
+    json_t *object, *session, *live;
 
     if (!cli_options_parse("[NAME] - print all facts of a sandbox as JSON",
                            entries, false, &argc, &argv))
@@ -215,8 +228,9 @@ int cli_inspect(int argc, char **argv)
     if (!record)
         return CLI_FAILED;
     object = record_to_json(record);
-    json_object_set(object, "config",
-                    json_object_get(record->config, "session"));
+    session = json_object_get(record->config, "session");
+    json_object_set(object, "config", session);
+    json_object_set_new(object, "boundary", json_string(boundary_of(session)));
     if (sandbox_record_is_live(record)) {
         live = cli_sandbox_ask(record, "sandbox.info", NULL, &error);
         if (!live) {

@@ -4,10 +4,16 @@
  */
 #include "agent/isolation/isolation.h"
 
+#include "agent/local/local_machine.h"
 #include "agent/vm/vm_machine.h"
 
 const struct machine_kind *
 isolation_machine_kind(const struct session_config *config)
 {
-    return &vm_machine_kind;
+    static const struct machine_kind *const kinds[] = {
+        [ISOLATION_VM] = &vm_machine_kind,
+        [ISOLATION_LOCAL] = &local_machine_kind,
+    };
+
+    return kinds[config->isolation];
 }

@@ -148,7 +148,7 @@ static gboolean poll_sockets(gpointer data)
         return G_SOURCE_REMOVE;
     }
     if (backend->link || !is_socket(backend->control_socket) ||
-        !is_socket(backend->fs_socket))
+        (backend->fs_socket && !is_socket(backend->fs_socket)))
         return G_SOURCE_CONTINUE;
     /* Between bind() and listen() a connection is refused: retry later. */
     backend->link = control_link_connect(backend->control_socket,
@@ -178,6 +178,27 @@ static void add_id_rules(GPtrArray *argv, const char *option, unsigned own,
                                     option, own + 1, NOBODY, ids - own - 1));
 }
 
+/* In a sandbox that has the user's own ids and no others: each group is shown
+ * as the own one, because a file whose group has no number there could not be
+ * written to. */
+static void add_own_group(GPtrArray *argv)
+{
+    const uint64_t ids = (uint64_t)1 << 32;
+    unsigned own = getegid();
+
+    g_ptr_array_add(argv,
+                    g_strdup_printf("--translate-gid=host:%u:%u:1", own, own));
+    g_ptr_array_add(argv,
+                    g_strdup("--translate-gid=ignore-guest:0:4294967295"));
+    if (own > 0)
+        g_ptr_array_add(
+            argv,
+            g_strdup_printf("--translate-gid=squash-host:0:%u:%u", own, own));
+    g_ptr_array_add(argv, g_strdup_printf("--translate-gid=squash-host:%u:%u:"
+                                          "%" G_GUINT64_FORMAT,
+                                          own + 1, own, ids - own - 1));
+}
+
 static void add_own_ids(GPtrArray *argv)
 {
     g_ptr_array_add(argv,
@@ -191,15 +212,22 @@ static void add_own_ids(GPtrArray *argv)
 static char **build_argv(const struct backend_config *config)
 {
     const char *const common[] = {
-        config->program,        "--shared-dir",    config->shared_dir,
-        "--socket-path",        config->fs_socket, "--interceptor-socket",
-        config->control_socket, "--log-level",     config->log_level,
+        config->program,        "--shared-dir",         config->shared_dir,
+        "--interceptor-socket", config->control_socket, "--log-level",
+        config->log_level,
     };
     GPtrArray *argv = g_ptr_array_new();
 
     for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
         g_ptr_array_add(argv, g_strdup(common[i]));
-    if (config->kind == BACKEND_VIRTIOFS)
+    if (config->fuse_fd >= 0) {
+        g_ptr_array_add(argv,
+                        g_strdup_printf("--mount-fd=%d", config->fuse_fd));
+    } else {
+        g_ptr_array_add(argv, g_strdup("--socket-path"));
+        g_ptr_array_add(argv, g_strdup(config->fs_socket));
+    }
+    if (config->fuse_fd < 0 && config->kind == BACKEND_VIRTIOFS)
         g_ptr_array_add(argv, g_strdup("--cache=never"));
     if (config->undo_dir) {
         g_ptr_array_add(argv, g_strdup("--undo-dir"));
@@ -213,7 +241,9 @@ static char **build_argv(const struct backend_config *config)
         g_ptr_array_add(argv, g_strdup("--allow-suid"));
     if (config->allow_devices)
         g_ptr_array_add(argv, g_strdup("--allow-devices"));
-    if (geteuid() != 0 && !config->host_ids)
+    if (geteuid() != 0 && config->fuse_fd >= 0)
+        add_own_group(argv);
+    else if (geteuid() != 0 && !config->host_ids)
         add_own_ids(argv);
     g_ptr_array_add(argv, NULL);
     return (char **)g_ptr_array_free(argv, FALSE);
@@ -235,8 +265,9 @@ static struct child *spawn(struct backend *backend,
         return NULL;
     }
     argv = build_argv(config);
-    child = child_spawn((const char *const *)argv, NULL, 0, &child_callbacks,
-                        backend, &cause);
+    child = child_spawn((const char *const *)argv, &config->fuse_fd,
+                        config->fuse_fd >= 0, &child_callbacks, backend,
+                        &cause);
     if (!child)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
                             cause->message);
@@ -252,7 +283,8 @@ struct backend *backend_new(const struct backend_config *config,
     backend->kind = config->kind;
     backend->callbacks = callbacks;
     backend->opaque = opaque;
-    backend->fs_socket = g_strdup(config->fs_socket);
+    if (config->fuse_fd < 0)
+        backend->fs_socket = g_strdup(config->fs_socket);
     backend->control_socket = g_strdup(config->control_socket);
     backend->deadline = g_get_monotonic_time() +
                         config->timeout_ms * G_TIME_SPAN_MILLISECOND;

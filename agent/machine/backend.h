@@ -25,7 +25,8 @@ struct backend_config {
     bool host_ids; /* false: the guest's root maps to the user who started the
                       server */
     enum ic_outside_policy outside_policy;
-    const char *fs_socket;      /* QEMU connects to it */
+    const char *fs_socket; /* QEMU connects to it */
+    int fuse_fd; /* serves this open /dev/fuse (borrowed) instead; or -1 */
     const char *control_socket; /* of the undo engine */
     const char *log_level;
     unsigned timeout_ms; /* until the daemon must be ready */

@@ -9,6 +9,7 @@
 #include "agent/machine/backend_kind.h"
 #include "agent/machine/network.h"
 #include "agent/machine/share_check.h"
+#include "common/fd.h"
 #include "common/host_program.h"
 
 /* Refuse shares that contain programs that every session uses. */
@@ -59,6 +60,8 @@ struct launch *launch_new(const struct session_config *config, GError **error)
 {
     struct launch *launch = g_new0(struct launch, 1);
 
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
+        launch->fuse_fds[i] = -1;
     if (find_parts(launch, config, error))
         launch->dir = make_dir(config, error);
     if (!launch->dir) {
@@ -86,6 +89,7 @@ void launch_free(struct launch *launch)
     g_free(launch->daemon);
     g_free(launch->net);
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
+        fd_close(&launch->fuse_fds[i]);
         g_free(launch->fs_sockets[i]);
         g_free(launch->control_sockets[i]);
     }

@@ -17,6 +17,9 @@ struct launch {
 
     /* Paths in dir; one socket per working folder. */
     char *fs_sockets[SESSION_MAX_DIRECTORIES];
+    /* An open /dev/fuse each, which serves the folder instead of the socket; or
+     * -1. */
+    int fuse_fds[SESSION_MAX_DIRECTORIES];
     char *control_sockets[SESSION_MAX_DIRECTORIES];
     char *console;
 };

@@ -160,8 +160,8 @@ static gboolean start_network(struct machine *machine, int *ret_fd,
     if (policy->kind == NETWORK_DISABLED)
         return TRUE;
     machine->network = network_new(machine->launch->net, policy,
-                                   machine->log_level, &network_callbacks,
-                                   machine, ret_fd, error);
+                                   machine->log_level, machine->tap,
+                                   &network_callbacks, machine, ret_fd, error);
     for (unsigned i = 0;
          machine->network && i < published_ports_count(machine->ports); i++)
         network_publish(machine->network,
@@ -267,6 +267,7 @@ struct machine *machine_new(const struct machine_kind *kind,
 
     machine->kind = kind;
     machine->config = config;
+    machine->tap = -1;
     machine->log_level = g_strdup(log_level);
     machine->callbacks = callbacks;
     machine->opaque = opaque;
@@ -294,6 +295,7 @@ void machine_free(struct machine *machine)
     g_clear_handle_id(&machine->stopped_source, g_source_remove);
     machine->kind->free(machine);
     network_free(machine->network);
+    fd_close(&machine->tap);
     published_ports_free(machine->ports);
     backends_free(machine->backends);
     launch_free(machine->launch);

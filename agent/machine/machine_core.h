@@ -40,6 +40,7 @@ struct machine {
     /* This object and the guest's outlive their processes, because commands
      * hold pointers into them. */
     struct backends *backends;
+    int tap; /* the guest's network card; -1: it takes a socket */
     struct network *network;
     struct published_ports *ports;
     struct guest_ports guest_ports;

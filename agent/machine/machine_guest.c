@@ -129,11 +129,12 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
     machine->stage = MOUNTING;
     machine->mounted = 0;
     g_clear_handle_id(&machine->watchdog, g_source_remove);
-    set_up(machine);
-    if (machine->kind->mounts_folders)
+    if (machine->kind->is_system) {
+        set_up(machine);
         mount_next(machine);
-    else
+    } else {
         become_ready(machine);
+    }
 }
 
 static void on_mounted(const char *tag, const char *error, void *opaque)

@@ -19,8 +19,9 @@ struct guest_channel;
 struct machine;
 
 struct machine_kind {
-    /* The guest mounts the folders; otherwise it finds them mounted. */
-    bool mounts_folders;
+    /* The guest is a system of its own: it mounts the folders, and is set up
+     * (wire.h). Otherwise it finds both done. */
+    bool is_system;
 
     /* Find what only this kind needs, and set machine->state. The errors are
      * those of machine_new(). */

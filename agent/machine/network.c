@@ -279,7 +279,7 @@ static struct child *spawn(struct network *network, const char *program,
 
 struct network *network_new(const char *program,
                             const struct network_policy *policy,
-                            const char *log_level,
+                            const char *log_level, int tap,
                             const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error)
 {
@@ -289,11 +289,12 @@ struct network *network_new(const char *program,
 
     network->callbacks = callbacks;
     network->opaque = opaque;
-    if (make_pair(SOCK_STREAM, stream, error) &&
+    if ((tap >= 0 || make_pair(SOCK_STREAM, stream, error)) &&
         make_pair(SOCK_STREAM, control, error) &&
         make_pair(SOCK_SEQPACKET, ports, error))
-        network->process = spawn(network, program, log_level, stream[1],
-                                 control[1], ports[1], error);
+        network->process = spawn(network, program, log_level,
+                                 tap >= 0 ? tap : stream[1], control[1],
+                                 ports[1], error);
     fd_close(&stream[1]);
     fd_close(&control[1]);
     fd_close(&ports[1]);

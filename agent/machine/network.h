@@ -32,12 +32,13 @@ struct network_callbacks {
     void (*ended)(const GError *error, void *opaque);
 };
 
-/* Start program (its path; NULL: not installed). policy is copied. ret_fd: the
- * socket for QEMU's stream of frames; the caller owns it. On failure return
+/* Start program (its path; NULL: not installed). policy is copied. tap:
+ * the guest's tap device (borrowed), or -1: then ret_fd is the socket for
+ * QEMU's stream of frames, and the caller owns it. On failure return
  * NULL with ERROR_VM_LAUNCH_FAILED. */
 struct network *network_new(const char *program,
                             const struct network_policy *policy,
-                            const char *log_level,
+                            const char *log_level, int tap,
                             const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error);
 

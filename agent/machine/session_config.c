@@ -18,6 +18,27 @@ static const char *const guest_undo_names[] = {
     [GUEST_UNDO_NONE] = "none",
 };
 
+static const char *const isolation_names[] = {
+    [ISOLATION_VM] = "vm",
+    [ISOLATION_LOCAL] = "local",
+};
+
+const char *isolation_name(enum isolation isolation)
+{
+    return isolation_names[isolation];
+}
+
+bool isolation_parse(const char *name, enum isolation *ret_isolation)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(isolation_names); i++) {
+        if (strcmp(name, isolation_names[i]) != 0)
+            continue;
+        *ret_isolation = (enum isolation)i;
+        return true;
+    }
+    return false;
+}
+
 const char *guest_undo_name(enum guest_undo policy)
 {
     return guest_undo_names[policy];

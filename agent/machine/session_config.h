@@ -34,7 +34,14 @@ enum guest_undo {
     GUEST_UNDO_NONE,
 };
 
+/* What separates the guest from the host. */
+enum isolation {
+    ISOLATION_VM,    /* a virtual machine */
+    ISOLATION_LOCAL, /* namespaces of the host's kernel */
+};
+
 struct session_config {
+    enum isolation isolation;
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];
     unsigned n_directories; /* at least 1 */
     enum backend_kind backend;
@@ -75,6 +82,9 @@ struct session_config {
 
 const char *guest_undo_name(enum guest_undo policy);
 bool guest_undo_parse(const char *name, enum guest_undo *ret_policy);
+
+const char *isolation_name(enum isolation isolation);
+bool isolation_parse(const char *name, enum isolation *ret_isolation);
 
 /* Create a configuration with the defaults and no folder. */
 struct session_config *session_config_new(void);

@@ -66,8 +66,9 @@ gboolean session_config_check(const struct session_config *config,
                               GError **error)
 {
     return check_ports(config, error) &&
-           session_directory_complete(config->directories,
-                                      config->n_directories, error) &&
+           session_directory_complete(
+               config->directories, config->n_directories,
+               config->isolation == ISOLATION_LOCAL, error) &&
            share_check_secrets(config, &config->network, error) &&
            session_directory_check_apart(config->directories,
                                          config->n_directories, error) &&

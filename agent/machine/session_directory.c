@@ -2,7 +2,7 @@
  *
  * session_directory - see session_directory.h.
  *
- * A single folder is /mnt/working in the guest. Several are /mnt/working/0 and
+ * A single folder is /mnt/working in a machine. Several are /mnt/working/0 and
  * so on; commands start in the first.
  */
 #include "agent/machine/session_directory.h"
@@ -191,12 +191,13 @@ session_directory_check_apart(struct session_directory *const *directories,
 }
 
 static void set_guest_paths(struct session_directory *const *directories,
-                            unsigned count)
+                            unsigned count, bool own_paths)
 {
     for (unsigned i = 0; i < count; i++) {
         directories[i]->tag = count == 1 ? g_strdup(TAG)
                                          : g_strdup_printf(TAG "%u", i);
-        directories[i]->guest_path = count == 1
+        directories[i]->guest_path = own_paths ? g_strdup(directories[i]->path)
+                                     : count == 1
                                          ? g_strdup(WIRE_DEFAULT_CWD)
                                          : g_strdup_printf("%s/%u",
                                                            WIRE_DEFAULT_CWD, i);
@@ -205,9 +206,9 @@ static void set_guest_paths(struct session_directory *const *directories,
 
 gboolean
 session_directory_complete(struct session_directory *const *directories,
-                           unsigned count, GError **error)
+                           unsigned count, bool own_paths, GError **error)
 {
-    set_guest_paths(directories, count);
+    set_guest_paths(directories, count, own_paths);
     return label_all(directories, count, error);
 }
 

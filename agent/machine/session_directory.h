@@ -36,11 +36,12 @@ struct session_share {
 struct session_directory *
 session_directory_new(const struct session_share *share, GError **error);
 
-/* Assign labels, tags and guest paths to all folders. Fails with
+/* Assign labels, tags and guest paths to all folders; own_paths: they have the
+ * same paths as on the host. Fails with
  * ERROR_INVALID_FIELD if a label was given twice. */
 gboolean
 session_directory_complete(struct session_directory *const *directories,
-                           unsigned count, GError **error);
+                           unsigned count, bool own_paths, GError **error);
 
 /* Refuse overlapping folders and undo logs: ERROR_INVALID_DIRECTORY. */
 gboolean

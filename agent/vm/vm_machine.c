@@ -230,7 +230,7 @@ static enum accel accel(const struct machine *machine)
 }
 
 const struct machine_kind vm_machine_kind = {
-    .mounts_folders = true,
+    .is_system = true,
     .prepare = prepare,
     .free = free_state,
     .begin = begin,

@@ -38,6 +38,7 @@ static const char *const fields[] = {
     "network_policy",
     "ports",
     "copy_folders",
+    "isolation",
     "vm",
     "force_share",
     NULL,
@@ -312,14 +313,17 @@ static gboolean parse_copy_folders(struct session_config *config,
 static gboolean parse(struct session_config *config, json_t *payload,
                       GError **error)
 {
-    bool is_9p;
+    bool is_9p, is_local;
 
     if (!message_check_known(payload, fields, error) ||
         !parse_choice(payload, "vm_mode", "ephemeral", "persistent",
                       &config->persistent, error) ||
         !parse_choice(payload, "backend", backend_kind_name(BACKEND_VIRTIOFS),
-                      backend_kind_name(BACKEND_9P), &is_9p, error))
+                      backend_kind_name(BACKEND_9P), &is_9p, error) ||
+        !parse_choice(payload, "isolation", isolation_name(ISOLATION_VM),
+                      isolation_name(ISOLATION_LOCAL), &is_local, error))
         return FALSE;
+    config->isolation = is_local ? ISOLATION_LOCAL : ISOLATION_VM;
     config->backend = is_9p ? BACKEND_9P : BACKEND_VIRTIOFS;
     return network_policy_parse(json_object_get(payload, "network_policy"),
                                 &config->network, error) &&
@@ -423,8 +427,9 @@ static void add_environment(json_t *payload,
 json_t *config_to_json(const struct session_config *config)
 {
     json_t *payload = json_pack(
-        "{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:s, s:s*}",
-        "vm_mode", config->persistent ? "persistent" : "ephemeral", "backend",
+        "{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:s, s:s*}",
+        "isolation", isolation_name(config->isolation), "vm_mode",
+        config->persistent ? "persistent" : "ephemeral", "backend",
         backend_kind_name(config->backend), "external_modification_policy",
         config->outside_policy == IC_OUTSIDE_WARN ? "warn" : "barrier",
         "allow_suid", config->allow_suid, "allow_devices",

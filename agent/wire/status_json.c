@@ -46,15 +46,18 @@ json_t *session_to_json(const struct session_status *status)
     if (!config)
         return object;
     json_object_update_new(
-        object, json_pack("{s:s, s:I, s:s, s:s, s:o, s:b, s:o, s:o}", "accel",
-                          accel_name(status->accel), "boot_ms",
-                          (json_int_t)status->boot_ms, "backend",
-                          backend_kind_name(config->backend), "vm_mode",
-                          config->persistent ? "persistent" : "ephemeral",
-                          "working_directories", directories_to_json(config),
-                          "held", status->held, "network_policy",
-                          network_policy_to_json(&config->network), "disk",
-                          path_value(status->disk)));
+        object,
+        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:b, s:o, s:o}", "isolation",
+                  isolation_name(config->isolation), "accel",
+                  status->accel == ACCEL_AUTO ? "none"
+                                              : accel_name(status->accel),
+                  "boot_ms", (json_int_t)status->boot_ms, "backend",
+                  backend_kind_name(config->backend), "vm_mode",
+                  config->persistent ? "persistent" : "ephemeral",
+                  "working_directories", directories_to_json(config), "held",
+                  status->held, "network_policy",
+                  network_policy_to_json(&config->network), "disk",
+                  path_value(status->disk)));
     if (config->cwd)
         json_object_set_new(object, "cwd", json_bytes_path(config->cwd));
     if (config->ports->len > 0)

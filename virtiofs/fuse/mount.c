@@ -275,11 +275,11 @@ static gboolean check_stale(const char *dir, GError **error)
     return FALSE;
 }
 
-static bool open_device(struct mount *mount, struct fuse_session *session)
+static bool open_device(struct mount *mount, int fd)
 {
     mount->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     mount->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    mount->device = fcntl(fuse_session_fd(session), F_DUPFD_CLOEXEC, 0);
+    mount->device = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return mount->ended >= 0 && mount->ready >= 0 && mount->device >= 0 &&
            fcntl(mount->device, F_SETFL, O_RDWR | O_NONBLOCK) == 0;
 }
@@ -293,8 +293,11 @@ static bool is_gone(const struct mount *mount)
     return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
 }
 
+/* session: NULL if another process has mounted. */
 static void unmount(struct mount *mount, struct fuse_session *session)
 {
+    if (!session)
+        return;
     mount->unmounted = mount->unmounter &&
                        (is_gone(mount) || unmounter_run(mount->unmounter));
     if (!mount->unmounted)
@@ -321,8 +324,10 @@ static void run_readers(struct mount *mount, struct fuse_session *session,
 
     for (unsigned i = 0; i < N_READERS; i++)
         readers[i] = g_thread_new("fuse-reader", reader_main, mount);
-    tell_device(mount, dir);
-    log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
+    if (dir)
+        tell_device(mount, dir);
+    log_info(LOG_FS_BACKEND, "ready: mounted%s%s", dir ? " on " : "",
+             dir ? dir : "");
     while (poll(p, 2, -1) < 0 && errno == EINTR)
         ;
     unmount(mount, session);
@@ -348,24 +353,26 @@ static void end_session(const struct mount *mount, struct fuse_session *session)
 }
 
 /* Return 0 or errno. */
-static int prepare(struct mount *mount, struct fuse_session *session)
+static int prepare(struct mount *mount, int fd)
 {
     int rc;
 
-    if (!open_device(mount, session))
+    if (!open_device(mount, fd))
         return errno;
     mount->notifier = notifier_new(mount->device, &rc);
     return mount->notifier ? 0 : -rc;
 }
 
 /* Serve until the end. Return 0, or the errno that prevented the start. */
-static int serve_session(struct mount *mount, struct fuse_session *session,
-                         const char *dir, int stop_fd)
+static int serve_device(struct mount *mount, int fd,
+                        struct fuse_session *session, const char *dir,
+                        int stop_fd)
 {
-    int error = prepare(mount, session);
+    int error = prepare(mount, fd);
 
     if (error) {
-        fuse_session_unmount(session);
+        if (session)
+            fuse_session_unmount(session);
         return error;
     }
     fuse_server_set_stale(mount->server, notifier_tell, mount->notifier);
@@ -378,28 +385,64 @@ static int serve_session(struct mount *mount, struct fuse_session *session,
     return atomic_load(&mount->failed);
 }
 
+static void init_mount(struct mount *mount, struct fuse_server *server)
+{
+    *mount = (struct mount){
+        .server = server, .device = -1, .ended = -1, .ready = -1
+    };
+    g_mutex_init(&mount->replaying);
+}
+
+static void clear_mount(struct mount *mount)
+{
+    g_mutex_clear(&mount->replaying);
+    fd_close(&mount->device);
+    fd_close(&mount->ended);
+    fd_close(&mount->ready);
+}
+
+bool mount_fd_is_fuse(int fd)
+{
+    enum { MISC_MAJOR = 10, FUSE_MINOR = 229 };
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
+           st.st_rdev == makedev(MISC_MAJOR, FUSE_MINOR);
+}
+
+gboolean mount_serve_fd(struct fuse_server *server, int fd, int stop_fd,
+                        GError **error)
+{
+    struct mount mount;
+    int failed;
+
+    init_mount(&mount, server);
+    failed = serve_device(&mount, fd, NULL, NULL, stop_fd);
+    if (failed)
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "cannot serve the mount: %s", g_strerror(failed));
+    clear_mount(&mount);
+    return failed == 0;
+}
+
 gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
                      GError **error)
 {
-    struct mount mount = {
-        .server = server, .device = -1, .ended = -1, .ready = -1
-    };
+    struct mount mount;
     struct fuse_session *session;
     int failed;
 
     if (!check_stale(dir, error) || !(session = mount_session(dir, error)))
         return FALSE;
-    g_mutex_init(&mount.replaying);
+    init_mount(&mount, server);
     if (geteuid() != 0)
         mount.unmounter = unmounter_start(dir);
-    failed = serve_session(&mount, session, dir, stop_fd);
+    failed = serve_device(&mount, fuse_session_fd(session), session, dir,
+                          stop_fd);
     if (failed)
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                     "cannot serve %s: %s", dir, g_strerror(failed));
-    g_mutex_clear(&mount.replaying);
-    fd_close(&mount.device);
-    fd_close(&mount.ended);
-    fd_close(&mount.ready);
+    clear_mount(&mount);
     unmounter_free(mount.unmounter);
     end_session(&mount, session);
     return failed == 0;

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * local_command - see local_command.h.
+ *
+ * bubblewrap takes its options in order: a mount covers what was mounted before
+ * at its path or below. Folders are sorted, so that the shallowest comes first.
+ */
+#include "agent/local/local_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/local/local_check.h"
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/host_environ.h"
+#include "common/real_path.h"
+#include "local/wire.h"
+
+/* Where the sandbox has the shim. */
+#define SHIM_FOLDER "/run/stepback"
+#define SHIM        SHIM_FOLDER "/shim"
+
+/* The address of the name server that stepback-net answers for. */
+#define NAME_SERVER "nameserver 10.0.2.3\n"
+
+struct builder {
+    const struct local_command *command;
+    GPtrArray *argv;
+    GArray *fds, *own;
+};
+
+static void add(struct builder *builder, const char *word)
+{
+    g_ptr_array_add(builder->argv, g_strdup(word));
+}
+
+static void add_all(struct builder *builder, const char *const *words)
+{
+    for (; *words; words++)
+        add(builder, *words);
+}
+
+static void add_fd(struct builder *builder, int fd)
+{
+    g_ptr_array_add(builder->argv, g_strdup_printf("%d", fd));
+}
+
+/* Take a file that bubblewrap reads. */
+static void take_fd(struct builder *builder, int fd)
+{
+    g_array_append_val(builder->fds, fd);
+    g_array_append_val(builder->own, fd);
+}
+
+static gboolean add_text(struct builder *builder, const char *option,
+                         const char *text, const char *path, GError **error)
+{
+    int fd = memfd_create("text", MFD_CLOEXEC);
+    size_t length = strlen(text);
+
+    if (fd >= 0)
+        take_fd(builder, fd);
+    if (fd < 0 || write(fd, text, length) != (ssize_t)length ||
+        lseek(fd, 0, SEEK_SET) < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "cannot make %s for the sandbox: %s", path,
+                    g_strerror(errno));
+        return FALSE;
+    }
+    add(builder, option);
+    add_fd(builder, fd);
+    add(builder, path);
+    return TRUE;
+}
+
+/* ---- the system ---------------------------------------------------------- */
+
+static void add_namespaces(struct builder *builder)
+{
+    static const char *const common[] = {
+        "--die-with-parent", "--new-session", "--unshare-ipc",
+        "--unshare-pid",     "--unshare-uts", "--unshare-cgroup",
+        "--hostname",        "stepback",      "--clearenv",
+        "--cap-drop",        "ALL",           NULL,
+    };
+    /* Root of the sandbox is an unprivileged id of the host. It has the
+     * capabilities that let it own, read and kill what belongs to the
+     * sandbox. */
+    static const char *const root[] = {
+        "--cap-add", "CAP_CHOWN",  "--cap-add", "CAP_DAC_OVERRIDE",
+        "--cap-add", "CAP_FOWNER", "--cap-add", "CAP_FSETID",
+        "--cap-add", "CAP_KILL",   "--cap-add", "CAP_SETGID",
+        "--cap-add", "CAP_SETUID", NULL,
+    };
+    static const char *const user[] = { "--unshare-user", "--disable-userns",
+                                        NULL };
+
+    add_all(builder, common);
+    add_all(builder, geteuid() == 0 ? root : user);
+}
+
+static void add_system_folder(struct builder *builder, const char *path)
+{
+    g_autofree char *link = g_file_read_link(path, NULL);
+    const char *const words[] = { link ? "--symlink" : "--ro-bind",
+                                  link ? link : path, path, NULL };
+
+    if (link || g_file_test(path, G_FILE_TEST_IS_DIR))
+        add_all(builder, words);
+}
+
+static void add_tmpfs(struct builder *builder, const char *mode,
+                      const char *path)
+{
+    const struct session_config *config = builder->command->config;
+    g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT,
+                                            (guint64)config->memory_mb << 20);
+    const char *const words[] = { "--perms", mode, "--size", size,
+                                  "--tmpfs", path, NULL };
+
+    add_all(builder, words);
+}
+
+static void add_system(struct builder *builder)
+{
+    static const char *const folders[] = { "/usr",    "/bin",   "/sbin",
+                                           "/lib",    "/lib32", "/lib64",
+                                           "/libx32", "/etc" };
+    static const char *const kernel[] = { "--proc", "/proc", "--dev", "/dev",
+                                          NULL };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++)
+        add_system_folder(builder, folders[i]);
+    add_all(builder, kernel);
+    add_tmpfs(builder, "1777", "/tmp");
+    add_tmpfs(builder, "1777", "/var/tmp");
+    add_tmpfs(builder, "0755", "/run");
+    /* OpenSSH refuses files that seem to belong to another user, and host keys
+     * are none of the sandbox's. */
+    if (g_file_test("/etc/ssh", G_FILE_TEST_IS_DIR))
+        add_tmpfs(builder, "0755", "/etc/ssh");
+}
+
+/* The files of the host may be links into /run, which the sandbox does not
+ * have. The name server is that of the sandbox's network. */
+static gboolean add_resolver(struct builder *builder, GError **error)
+{
+    const struct network_policy *policy = &builder->command->config->network;
+    bool dns = builder->command->network && policy->dns;
+    g_autofree char *path = NULL, *zone = NULL;
+
+    if (access("/etc/resolv.conf", F_OK) == 0) {
+        path = real_path_of("/etc/resolv.conf");
+        if (!add_text(builder, "--ro-bind-data", dns ? NAME_SERVER : "", path,
+                      error))
+            return FALSE;
+    }
+    zone = real_path_of("/etc/localtime");
+    if (zone && g_str_has_prefix(zone, "/run/") && access(zone, R_OK) == 0) {
+        const char *const words[] = { "--ro-bind", zone, zone, NULL };
+
+        add_all(builder, words);
+    }
+    return TRUE;
+}
+
+/* ---- homes and folders --------------------------------------------------- */
+
+struct place {
+    const char *path; /* borrowed */
+    int folder;       /* its number, or -1: a home */
+};
+
+static gint compare_places(gconstpointer a, gconstpointer b)
+{
+    return strcmp(((const struct place *)a)->path,
+                  ((const struct place *)b)->path);
+}
+
+/* Quote a value of git's configuration. */
+static char *quote_git(const char *text)
+{
+    GString *quoted = g_string_new("\"");
+
+    for (; *text; text++) {
+        if (strchr("\\\"", *text))
+            g_string_append_c(quoted, '\\');
+        g_string_append_c(quoted, g_ascii_iscntrl(*text) ? ' ' : *text);
+    }
+    g_string_append_c(quoted, '"');
+    return g_string_free(quoted, FALSE);
+}
+
+static gboolean add_git_identity(struct builder *builder, const char *home,
+                                 GError **error)
+{
+    const struct git_identity *git = &builder->command->config->git;
+    g_autofree char *name = quote_git(git->name ? git->name : "");
+    g_autofree char *email = quote_git(git->email ? git->email : "");
+    g_autofree char *path = g_build_filename(home, ".gitconfig", NULL);
+    g_autoptr(GString) text = g_string_new("[user]\n");
+
+    if (!git->name && !git->email)
+        return TRUE;
+    if (git->name)
+        g_string_append_printf(text, "\tname = %s\n", name);
+    if (git->email)
+        g_string_append_printf(text, "\temail = %s\n", email);
+    return add_text(builder, "--file", text->str, path, error);
+}
+
+static gboolean add_places(struct builder *builder, GError **error)
+{
+    const struct session_config *config = builder->command->config;
+    g_auto(GStrv) homes = local_check_homes();
+    g_autoptr(GArray) places = g_array_new(FALSE, FALSE, sizeof(struct place));
+
+    for (char **home = homes; *home; home++) {
+        struct place place = { *home, -1 };
+
+        g_array_append_val(places, place);
+    }
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        struct place place = { config->directories[i]->guest_path, (int)i };
+
+        g_array_append_val(places, place);
+    }
+    g_array_sort(places, compare_places);
+    for (guint i = 0; i < places->len; i++) {
+        const struct place *place = &g_array_index(places, struct place, i);
+        g_autofree char *source = g_strdup_printf(LOCAL_MOUNTS "/%d",
+                                                  place->folder);
+        const char *const words[] = { "--bind", source, place->path, NULL };
+
+        if (place->folder >= 0) {
+            add_all(builder, words);
+            continue;
+        }
+        add_tmpfs(builder, "0700", place->path);
+        if (!add_git_identity(builder, place->path, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- the shim ------------------------------------------------------------ */
+
+static gboolean add_shim_file(struct builder *builder, GError **error)
+{
+    const char *path = builder->command->shim;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "cannot open %s: %s", path, g_strerror(errno));
+        return FALSE;
+    }
+    take_fd(builder, fd);
+    add(builder, "--perms");
+    add(builder, "0755");
+    /* A copy: a bound file would have no path, by which the shim is run again
+     * as "step". */
+    add(builder, "--file");
+    add_fd(builder, fd);
+    add(builder, SHIM);
+    return TRUE;
+}
+
+static void add_shim(struct builder *builder)
+{
+    const struct local_command *command = builder->command;
+    static const char *const words[] = { "--remount-ro",
+                                         "/",
+                                         "--chdir",
+                                         "/",
+                                         "--",
+                                         SHIM,
+                                         "--no-init",
+                                         "--no-cgroups",
+                                         "--no-forks",
+                                         "--step-socket=" SHIM_FOLDER
+                                         "/step.sock",
+                                         NULL };
+
+    add_all(builder, words);
+    g_ptr_array_add(builder->argv,
+                    g_strdup_printf("--port=%d", command->control_fd));
+    g_ptr_array_add(builder->argv,
+                    g_strdup_printf("--bulk=%d", command->bulk_fd));
+}
+
+static void add_helper(struct builder *builder)
+{
+    const struct local_command *command = builder->command;
+    const struct session_config *config = command->config;
+    char folders[SESSION_MAX_DIRECTORIES + 1] = { 0 };
+
+    for (unsigned i = 0; i < config->n_directories; i++)
+        folders[i] = config->directories[i]->read_only ? 'r' : 'w';
+    add(builder, command->helper);
+    g_ptr_array_add(builder->argv,
+                    g_strdup_printf("--control=%d", command->helper_fd));
+    g_ptr_array_add(builder->argv, g_strdup_printf("--folders=%s", folders));
+    if (command->network)
+        add(builder, "--network");
+    add(builder, "--");
+    add(builder, command->bwrap);
+}
+
+gboolean local_command_build(const struct local_command *command,
+                             struct local_argv *ret_argv, GError **error)
+{
+    const int sockets[] = { command->helper_fd, command->control_fd,
+                            command->bulk_fd };
+    struct builder builder = {
+        .command = command,
+        .argv = g_ptr_array_new(),
+        .fds = g_array_new(FALSE, FALSE, sizeof(int)),
+        .own = g_array_new(FALSE, FALSE, sizeof(int)),
+    };
+    gboolean ok;
+
+    g_array_append_vals(builder.fds, sockets, G_N_ELEMENTS(sockets));
+    add_helper(&builder);
+    add_namespaces(&builder);
+    add_system(&builder);
+    ok = add_resolver(&builder, error) && add_places(&builder, error) &&
+         add_shim_file(&builder, error);
+    add_shim(&builder);
+    g_ptr_array_add(builder.argv, NULL);
+    *ret_argv = (struct local_argv){
+        .argv = (char **)g_ptr_array_free(builder.argv, FALSE),
+        .fds = builder.fds,
+        .own = builder.own,
+    };
+    return ok;
+}
+
+void local_command_clear(struct local_argv *argv)
+{
+    for (guint i = 0; argv->own && i < argv->own->len; i++)
+        fd_close(&g_array_index(argv->own, int, i));
+    g_clear_pointer(&argv->own, g_array_unref);
+    g_clear_pointer(&argv->fds, g_array_unref);
+    g_clear_pointer(&argv->argv, g_strfreev);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * local_command - the command line of stepback-local and bubblewrap: what the
+ * sandbox has of the host.
+ *
+ * The shared folders are at their own paths. Of the host there are its programs
+ * and its configuration (/usr, /etc), read-only. /run, home folders and /var
+ * are not those of the host, so that no socket of the host comes in.
+ */
+#ifndef AGENT_LOCAL_LOCAL_COMMAND_H
+#define AGENT_LOCAL_LOCAL_COMMAND_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "agent/machine/session_config.h"
+
+struct local_command {
+    const char *helper, *bwrap, *shim; /* programs */
+    const struct session_config *config;
+    int helper_fd, control_fd, bulk_fd; /* sockets that the child inherits */
+    bool network;                       /* the sandbox has a network card */
+};
+
+/* The command line and the open files that it names. */
+struct local_argv {
+    char **argv;
+    GArray *fds; /* of int, with the sockets of struct local_command */
+    GArray *own; /* of int: those to be closed */
+};
+
+/* Build the command line. On failure return FALSE with
+ * ERROR_VM_LAUNCH_FAILED. */
+gboolean local_command_build(const struct local_command *command,
+                             struct local_argv *ret_argv, GError **error);
+void local_command_clear(struct local_argv *argv);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * local_machine - see local_machine.h.
+ *
+ * Start: stepback-local makes namespaces and mounts the folders in them, and
+ * hands over each /dev/fuse (local/wire.h) -> the file servers serve them,
+ * outside -> stepback-local becomes bubblewrap, which runs the shim.
+ *
+ * All of the sandbox ends with that child: its processes with the pid
+ * namespace, its mounts with the mount namespace. The file servers end when
+ * their mount does.
+ */
+#include "agent/local/local_machine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <glib-unix.h>
+
+#include "agent/base/child.h"
+#include "agent/base/install_paths.h"
+#include "agent/local/local_check.h"
+#include "agent/local/local_command.h"
+#include "agent/machine/bulk_port.h"
+#include "agent/machine/guest_channel.h"
+#include "agent/machine/machine_core.h"
+#include "agent/machine/machine_guest.h"
+#include "agent/machine/share_check.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "local/wire.h"
+
+enum {
+    GUEST_STOP_MS = 2000,
+    TERM_GRACE_MS = 500,
+    LINES_MAX = 100, /* the guest can write there, too */
+};
+
+struct local_machine {
+    char *helper, *bwrap, *shim;
+    struct child *child;
+    int wire; /* to stepback-local, until it is bubblewrap */
+    guint wire_source;
+    int control, bulk_fd; /* until the guest starts */
+    struct guest_channel *guest;
+    struct bulk_port *bulk;
+    /* The last line of the child before the shim's hello: afterwards the guest
+     * can write there. */
+    char *last_line;
+    guint64 lines;
+};
+
+/* ---- the hand-over ------------------------------------------------------- */
+
+static void fail_start(struct machine *machine, char type, const char *text)
+{
+    static const struct {
+        char type;
+        enum error_code code;
+    } codes[] = {
+        { LOCAL_NO_NAMESPACES, ERROR_NO_USER_NAMESPACES },
+        { LOCAL_NO_FUSE, ERROR_NO_FUSE },
+        { LOCAL_NO_NETWORK, ERROR_NO_NETWORK },
+    };
+    enum error_code code = ERROR_VM_LAUNCH_FAILED;
+    const char *remedy = local_check_namespace_remedy();
+    g_autofree char *message = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(codes); i++) {
+        if (codes[i].type == type)
+            code = codes[i].code;
+    }
+    if (type == LOCAL_NO_NETWORK)
+        remedy = "run as root: modprobe tun; chmod a+rw /dev/net/tun; or start "
+                 "without a network (--no-network)";
+    message = g_strdup_printf("the sandbox could not be made: %s; %s", text,
+                              remedy);
+    machine_fail_with(machine, code, message);
+}
+
+/* Take the fds of a message. Return their number. */
+static size_t take_fds(struct msghdr *message, int *ret_fds, size_t max)
+{
+    size_t count = 0;
+
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+         header = CMSG_NXTHDR(message, header)) {
+        size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
+            if (count < max)
+                ret_fds[count++] = fd;
+            else
+                fd_close(&fd);
+        }
+    }
+    return count;
+}
+
+static bool has_network(const struct machine *machine)
+{
+    return machine->config->network.kind != NETWORK_DISABLED;
+}
+
+/* The file servers inherit the devices: no other copy may stay open, or a mount
+ * would outlive its server. */
+static void serve_folders(struct machine *machine, const int *fds, size_t count)
+{
+    unsigned folders = machine->config->n_directories;
+    g_autoptr(GError) error = NULL;
+
+    if (count != folders + has_network(machine)) {
+        for (size_t i = 0; i < count; i++)
+            fd_close(&(int){ fds[i] });
+        machine_fail_with(machine, ERROR_VM_LAUNCH_FAILED,
+                          "stepback-local did not hand over the mounts");
+        return;
+    }
+    for (unsigned i = 0; i < folders; i++)
+        machine->launch->fuse_fds[i] = fds[i];
+    if (has_network(machine))
+        machine->tap = fds[folders];
+    if (!machine_start_backends(machine, &error))
+        machine_fail(machine, error);
+    for (unsigned i = 0; i < folders; i++)
+        fd_close(&machine->launch->fuse_fds[i]);
+}
+
+/* Take the message of stepback-local, if it has come. Return whether another
+ * may come. */
+static bool read_wire(struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+    char text[LOCAL_MAX_TEXT + 1] = { 0 };
+    struct iovec iov = { text, LOCAL_MAX_TEXT };
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * (LOCAL_MAX_FOLDERS + 1))];
+    } rights;
+    struct msghdr message = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = rights.bytes,
+        .msg_controllen = sizeof(rights.bytes),
+    };
+    ssize_t n = recvmsg(own->wire, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    int fds[LOCAL_MAX_FOLDERS + 1];
+    size_t count;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    if (n <= 0) /* on_exited() follows */
+        return false;
+    count = take_fds(&message, fds, G_N_ELEMENTS(fds));
+    if (text[0] == LOCAL_READY && machine->stage == BACKEND)
+        serve_folders(machine, fds, count);
+    else
+        for (size_t i = 0; i < count; i++)
+            fd_close(&fds[i]);
+    if (text[0] != LOCAL_READY)
+        fail_start(machine, text[0], text + 1);
+    return false;
+}
+
+static gboolean on_wire(int fd, GIOCondition condition, gpointer data)
+{
+    struct machine *machine = data;
+    struct local_machine *own = machine->state;
+
+    if (read_wire(machine))
+        return G_SOURCE_CONTINUE;
+    own->wire_source = 0;
+    return G_SOURCE_REMOVE;
+}
+
+/* ---- the child ----------------------------------------------------------- */
+
+static void on_line(struct child *child, const char *line, void *opaque)
+{
+    struct machine *machine = opaque;
+    struct local_machine *own = machine->state;
+
+    if (own->lines++ >= LINES_MAX)
+        return;
+    log_warn(LOG_SESSION, "the sandbox: %.500s", line);
+    if (machine->stage != BACKEND && machine->stage != BOOTING)
+        return;
+    g_free(own->last_line);
+    own->last_line = g_strndup(line, 500);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct machine *machine = opaque;
+    struct local_machine *own = machine->state;
+    g_autofree char *end = child_describe_exit(child);
+    g_autofree char *text =
+        machine->stage == RUNNING
+            ? g_strdup_printf("the sandbox has ended: bubblewrap %s", end)
+            : g_strdup_printf("the sandbox could not be made: %s; %s",
+                              own->last_line ? own->last_line : end,
+                              local_check_namespace_remedy());
+
+    if (own->wire_source) { /* the reason may be there */
+        g_clear_handle_id(&own->wire_source, g_source_remove);
+        read_wire(machine);
+    }
+    machine->times.ended = g_get_monotonic_time();
+    machine_ended(machine, text);
+}
+
+static const struct child_callbacks child_callbacks = {
+    .line = on_line,
+    .exited = on_exited,
+};
+
+/* ---- start --------------------------------------------------------------- */
+
+static bool make_pair(int type, int pair[2], GError **error)
+{
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0)
+        return true;
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "cannot make a socket pair: %s", g_strerror(errno));
+    return false;
+}
+
+static gboolean begin(struct machine *machine, GError **error)
+{
+    struct local_machine *own = machine->state;
+    int wire[2] = { -1, -1 }, control[2] = { -1, -1 }, bulk[2] = { -1, -1 };
+    struct local_argv argv = { 0 };
+
+    if (make_pair(SOCK_SEQPACKET, wire, error) &&
+        make_pair(SOCK_STREAM, control, error) &&
+        make_pair(SOCK_STREAM, bulk, error)) {
+        const struct local_command command = {
+            .helper = own->helper,
+            .bwrap = own->bwrap,
+            .shim = own->shim,
+            .config = machine->config,
+            .helper_fd = wire[1],
+            .control_fd = control[1],
+            .bulk_fd = bulk[1],
+            .network = has_network(machine),
+        };
+
+        if (local_command_build(&command, &argv, error))
+            own->child = child_spawn((const char *const *)argv.argv,
+                                     (const int *)(void *)argv.fds->data,
+                                     argv.fds->len, &child_callbacks, machine,
+                                     error);
+    }
+    local_command_clear(&argv);
+    fd_close(&wire[1]);
+    fd_close(&control[1]);
+    fd_close(&bulk[1]);
+    own->wire = wire[0];
+    own->control = control[0];
+    own->bulk_fd = bulk[0];
+    machine->runs = own->child != NULL;
+    if (own->child)
+        own->wire_source = g_unix_fd_add(own->wire, G_IO_IN | G_IO_HUP, on_wire,
+                                         machine);
+    return machine->runs;
+}
+
+/* Implements bulk_port_restart. */
+static void start_bulk(const char *mark, void *opaque)
+{
+    const struct local_machine *own = opaque;
+
+    guest_channel_start_bulk(own->guest, mark);
+}
+
+/* The servers have the mounts: stepback-local may go on. */
+static gboolean start(struct machine *machine, int network_fd, GError **error)
+{
+    struct local_machine *own = machine->state;
+
+    own->guest = guest_channel_new(fd_steal(&own->control),
+                                   &machine_guest_callbacks, machine);
+    own->bulk = bulk_port_new(fd_steal(&own->bulk_fd), start_bulk, own);
+    if (send(own->wire, "g", 1, MSG_NOSIGNAL) != 1)
+        log_debug(LOG_SESSION, "stepback-local has ended");
+    fd_close(&machine->tap);
+    fd_close(&own->wire);
+    return TRUE;
+}
+
+/* ---- set-up -------------------------------------------------------------- */
+
+static gboolean find_helper(const char *name, char **ret_path, GError **error)
+{
+    g_autofree char *missing = NULL;
+
+    *ret_path = install_paths_find_helper(name);
+    if (*ret_path)
+        return TRUE;
+    missing = install_paths_describe_missing(name);
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED, missing);
+    return FALSE;
+}
+
+static gboolean prepare(struct machine *machine, GError **error)
+{
+    const struct session_config *config = machine->config;
+    struct local_machine *own = g_new0(struct local_machine, 1);
+
+    own->wire = own->control = own->bulk_fd = -1;
+    machine->state = own;
+    if (!local_check_config(config, error))
+        return FALSE;
+    own->bwrap = local_check_find_bwrap(error);
+    return own->bwrap && find_helper(LOCAL_HELPER, &own->helper, error) &&
+           find_helper("stepback-shim", &own->shim, error) &&
+           share_check_file(config, "bubblewrap", own->bwrap, error) &&
+           share_check_file(config, "stepback-local", own->helper, error) &&
+           share_check_file(config, "stepback-shim", own->shim, error) &&
+           local_check_fuse(error);
+}
+
+static void free_state(struct machine *machine)
+{
+    struct local_machine *own = machine->state;
+
+    if (!own)
+        return;
+    g_clear_handle_id(&own->wire_source, g_source_remove);
+    child_free(own->child);
+    guest_channel_free(own->guest);
+    bulk_port_free(own->bulk);
+    fd_close(&own->wire);
+    fd_close(&own->control);
+    fd_close(&own->bulk_fd);
+    g_free(own->last_line);
+    g_free(own->helper);
+    g_free(own->bwrap);
+    g_free(own->shim);
+    g_free(own);
+}
+
+/* ---- the running sandbox ------------------------------------------------- */
+
+static void kill_now(struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+
+    child_kill(own->child);
+}
+
+static void stop(struct machine *machine, bool by_guest)
+{
+    const struct local_machine *own = machine->state;
+
+    if (!by_guest) {
+        child_kill(own->child);
+        return;
+    }
+    guest_channel_shutdown(own->guest);
+    child_expect_exit(own->child, GUEST_STOP_MS, TERM_GRACE_MS);
+}
+
+/* The file servers hold the request that a safeguard asks about; the processes
+ * of the sandbox go on. */
+static void hold(struct machine *machine, bool hold)
+{
+}
+
+static bool is_held(const struct machine *machine)
+{
+    return false;
+}
+
+static struct guest_channel *guest(const struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+
+    return own->guest;
+}
+
+static struct bulk_port *bulk(const struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+
+    return own->bulk;
+}
+
+static const char *waits_for(const struct machine *machine)
+{
+    return "starting the sandbox";
+}
+
+static char *console_tail(const struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+
+    return g_strdup(own->last_line ? own->last_line : "");
+}
+
+const struct machine_kind local_machine_kind = {
+    .prepare = prepare,
+    .free = free_state,
+    .begin = begin,
+    .start = start,
+    .stop = stop,
+    .kill = kill_now,
+    .hold = hold,
+    .is_held = is_held,
+    .guest = guest,
+    .bulk = bulk,
+    .waits_for = waits_for,
+    .console_tail = console_tail,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * namespaces - the namespaces in which the folders are mounted.
+ *
+ * A mount that is made here exists in no other mount namespace, and ends with
+ * the last process of this one: no kill leaves a mount on the host.
+ *
+ * Root of the host is not root here: its ids begin at LOCAL_FIRST_ID of the
+ * host, so that what belongs to root there is out of reach. Another user keeps
+ * the own id, and has no other.
+ */
+#ifndef LOCAL_NAMESPACES_H
+#define LOCAL_NAMESPACES_H
+
+#include <stdbool.h>
+
+enum { LOCAL_FIRST_ID = 0x70000000, LOCAL_IDS = 65536 };
+
+/* Enter new user, mount and network namespaces, still with the ids of the host:
+ * the time to open devices, which belong to the namespace of the process that
+ * opened them. Exit on failure. */
+void namespaces_enter(void);
+
+/* Take the ids of the namespace, and prepare mounts. Exit on failure. */
+void namespaces_become_own(void);
+
+/* Mount the folder with this number, with an open /dev/fuse (borrowed). Exit on
+ * failure. */
+void namespaces_mount(unsigned number, bool read_only, int device);
+
+#endif

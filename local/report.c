@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report - see report.h.
+ */
+#include "local/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static int control = -1;
+
+void report_open(int fd)
+{
+    control = fd;
+}
+
+void report_failure(enum local_message type, const char *format, ...)
+{
+    char text[LOCAL_MAX_TEXT] = { (char)type };
+    int reason = errno;
+    size_t length = 1;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + length, sizeof(text) - length, format, args);
+    va_end(args);
+    length = strlen(text);
+    snprintf(text + length, sizeof(text) - length, ": %s", strerror(reason));
+    if (control >= 0)
+        send(control, text, strlen(text), MSG_NOSIGNAL);
+    fprintf(stderr, "stepback-local: %s\n", text + 1);
+    exit(EXIT_FAILURE);
+}
+
+void report_ready(const int *fds, size_t count)
+{
+    char type = LOCAL_READY;
+    struct iovec data = { &type, 1 };
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * (LOCAL_MAX_FOLDERS + 1))];
+    } rights = { 0 };
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = rights.bytes,
+        .msg_controllen = CMSG_SPACE(sizeof(int) * count),
+    };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    ssize_t n;
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int) * count);
+    memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
+    if (sendmsg(control, &message, MSG_NOSIGNAL) < 0)
+        report_failure(LOCAL_FAILED, "cannot hand over the mounts");
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+    do {
+        n = recv(control, &type, 1, 0);
+    } while (n < 0 && errno == EINTR);
+    if (n != 1)
+        exit(EXIT_FAILURE);
+    close(control);
+    control = -1;
+}

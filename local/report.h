@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report - the message to the supervisor.
+ */
+#ifndef LOCAL_REPORT_H
+#define LOCAL_REPORT_H
+
+#include <stddef.h>
+
+#include "local/wire.h"
+
+/* Use this socket (borrowed). */
+void report_open(int fd);
+
+/* Report a failure, with errno's text, and exit. */
+_Noreturn void report_failure(enum local_message type, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Hand over the fds, and wait for the supervisor's byte. Exit if it is gone. */
+void report_ready(const int *fds, size_t count);
+
+#endif

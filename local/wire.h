@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * wire - between the supervisor and stepback-local, over a SOCK_SEQPACKET
+ * socket.
+ *
+ * stepback-local sends one message. LOCAL_READY has the fds as SCM_RIGHTS: the
+ * /dev/fuse of each folder, then the tap device if there is one. Any other type
+ * says what failed, and the rest of the message is a text for people. The
+ * supervisor answers LOCAL_READY with one byte, once the folders are served.
+ * Whichever end closes the socket ends the start.
+ */
+#ifndef LOCAL_WIRE_H
+#define LOCAL_WIRE_H
+
+enum local_message {
+    LOCAL_READY = 'r',
+    LOCAL_NO_NAMESPACES = 'n', /* the host forbids user namespaces */
+    LOCAL_NO_FUSE = 'f',
+    LOCAL_NO_NETWORK = 't',
+    LOCAL_FAILED = 'e',
+};
+
+enum {
+    LOCAL_MAX_FOLDERS = 8,
+    LOCAL_MAX_TEXT = 512,
+};
+
+/* Where the folders are mounted in the namespaces: NUMBER below this. */
+#define LOCAL_MOUNTS "/tmp/folders"
+
+#endif

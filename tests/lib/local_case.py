@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sandboxes of local isolation: real ones, with bubblewrap and FUSE."""
+import os
+import shutil
+import subprocess
+
+from stdio_client import BUILDDIR, PROGRAM, Skip, equal
+
+LOCAL = ("--isolation=local",)
+USER = 1234
+
+# An ordinary user may open these devices on most hosts. Here they are such in a
+# mount namespace of the test.
+AS_USER = """
+for device in fuse:229 net/tun:200; do
+    name="$1/${device%%:*}"
+    mkdir -p "$(dirname "$name")" && mknod "$name" c 10 "${device#*:}" &&
+    chmod 666 "$name" && mount --bind "$name" "/dev/${device%%:*}" || exit 99
+done
+user=$2
+shift 2
+exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
+"""
+
+
+def need():
+    """Skip the test on a host that cannot run such a sandbox."""
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    if not shutil.which("bwrap", path="/usr/bin:/bin"):
+        raise Skip("bubblewrap is not installed")
+    if subprocess.run(["unshare", "-Um", "true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("there are no user namespaces here")
+    if not os.path.exists("/dev/fuse"):
+        raise Skip("there is no /dev/fuse")
+
+
+def give(place):
+    """The place belongs to the ordinary user from now on."""
+    for base, names, files in os.walk(place.root):
+        for name in names + files:
+            os.lchown(os.path.join(base, name), USER, USER)
+    os.chown(place.root, USER, USER)
+
+
+def call(place, *words, user=False, wrapper=(), stdin=None, cwd=None, **env):
+    """Exit code, standard output and standard error of a command."""
+    line = [*wrapper, PROGRAM, *words]
+    if user:
+        devices = place.root + ".devices"
+        os.makedirs(devices, exist_ok=True)
+        line = ["unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER), *line]
+        env.setdefault("HOME", place.root + "/home")
+    try:
+        done = subprocess.run(line, env=place.environment(STEPBACK_QEMU=None, **env),
+                              cwd=cwd or place.share, capture_output=True,
+                              timeout=120, input=stdin,
+                              stdin=subprocess.DEVNULL if stdin is None else None)
+    finally:
+        if user:
+            shutil.rmtree(place.root + ".devices", ignore_errors=True)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def run(place, *words, options=("--no-network",), **more):
+    return call(place, "run", *LOCAL, *options, "--", *words, **more)
+
+
+def good(place, *words, **more):
+    status, out, err = run(place, *words, **more)
+    equal((words, status, err if status else ""), (words, 0, ""))
+    return out
+
+
+def left_of(place):
+    """Processes of the host that belong to a place: those that have its name in
+    their command line, and those in namespaces of such."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                line = file.read()
+        except OSError:
+            continue
+        if place.root.encode() in line and int(pid) != os.getpid():
+            found.append((pid, line[:60]))
+    return found
+
+
+__all__ = ["BUILDDIR", "LOCAL", "USER", "call", "give", "good", "left_of",
+           "need", "run"]
