@@ -73,6 +73,20 @@ struct launch *launch_new(const struct session_config *config, GError **error)
     return launch;
 }
 
+gboolean launch_check_added(const struct launch *launch,
+                            const struct session_config *config, GError **error)
+{
+    g_autofree char *runtime = runtime_dir_path(launch->dir, "");
+    g_autofree char *state = g_build_filename(g_get_user_state_dir(),
+                                              "stepback", NULL);
+
+    return check_shares(launch, config, error) &&
+           share_check_file(config, "the machine's runtime folder", runtime,
+                            error) &&
+           share_check_state(config, "the state directory of sandboxes", state,
+                             error);
+}
+
 void launch_add_folder(struct launch *launch, unsigned index)
 {
     unsigned serial = launch->serial++;

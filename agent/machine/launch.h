@@ -31,6 +31,12 @@ struct launch *launch_new(const struct session_config *config, GError **error);
 void launch_add_folder(struct launch *launch, unsigned index);
 void launch_drop_folder(struct launch *launch, unsigned index, unsigned count);
 
+/* Refuse an added folder that contains what the host uses: as launch_new(), and
+ * the runtime folder and the state of sandboxes. */
+gboolean launch_check_added(const struct launch *launch,
+                            const struct session_config *config,
+                            GError **error);
+
 /* Free the object and remove the runtime folder. NULL is allowed. */
 void launch_free(struct launch *launch);
 

@@ -160,7 +160,9 @@ gboolean machine_add_folder(struct machine *machine, machine_done done,
     struct machine_folder *folder;
     int slot;
 
-    if (!begin(machine, error))
+    if (!begin(machine, error) ||
+        !launch_check_added(machine->launch, machine->config, error) ||
+        !machine->kind->plugs->check(machine, error))
         return FALSE;
     slot = machine->kind->plugs->find_slot(machine);
     if (slot < 0) {

@@ -37,6 +37,7 @@ enum guest_undo {
 struct session_config {
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];
     unsigned n_directories; /* at least 1 */
+    unsigned n_added;       /* how many folders were added later, ever */
     enum backend_kind backend;
     struct network_policy network;
     GArray *ports; /* of struct port_spec: the published ports */

@@ -18,7 +18,7 @@
  * guest wait. */
 #define FS_QUEUE_SIZE 1024
 
-enum { LIMIT_S = 20 };
+enum { LIMIT_S = 10 };
 
 enum state { IDLE, PLUGGING, UNPLUGGING, RECONNECTING };
 
