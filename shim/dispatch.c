@@ -22,13 +22,14 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_t *hello;
 
     uname(&names);
-    hello = json_pack("{s:s, s:i, s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
-                      "type", WIRE_HELLO, "version", WIRE_VERSION,
-                      "shim_version", PACKAGE_VERSION, "kernel",
-                      wire_text(names.release), "takes_input", 1, "takes_bytes",
-                      1, "reports_ports", 1, "executions", WIRE_MAX_EXECUTIONS,
-                      "steps", dispatch->steps->listener >= 0,
-                      "finds_processes", 1, "setup", setup_is_open());
+    hello = json_pack(
+        "{s:s, s:i, s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
+        "s:i}",
+        "type", WIRE_HELLO, "version", WIRE_VERSION, "shim_version",
+        PACKAGE_VERSION, "kernel", wire_text(names.release), "takes_input", 1,
+        "takes_bytes", 1, "reports_ports", 1, "executions", WIRE_MAX_EXECUTIONS,
+        "steps", dispatch->steps->listener >= 0, "finds_processes", 1, "setup",
+        setup_is_open(), "plugs_folders", 1);
     if (boot->init_ms > 0)
         json_object_set_new(hello, "init_ms", json_integer(boot->init_ms));
     json_object_set_new(hello, "shim_ms", json_integer(boot->shim_ms));
@@ -89,19 +90,46 @@ static void handle_mount(struct dispatch *dispatch,
                        "string and read_only as true or false, if at all");
         return;
     }
-    if (strcmp(mount.fstype, WIRE_FSTYPE_9P) != 0) {
-        bool mounted = guest_mount(dispatch->mounts, &mount, error,
-                                   sizeof(error));
-
-        send_mounted(dispatch, mount.tag, mounted ? NULL : error);
-    } else if (!shares_mount(dispatch->shares, &mount, error, sizeof(error))) {
+    if (!shares_mount(dispatch->shares, &mount, error, sizeof(error)))
         send_mounted(dispatch, mount.tag, error);
-    }
+}
+
+/* status: the answer to an "unmount"; NULL: the share was lost. */
+static void send_unmounted(struct dispatch *dispatch, const char *tag,
+                           const char *status, const char *text)
+{
+    json_t *message = json_pack("{s:s, s:s}", "type", WIRE_UNMOUNTED, "tag",
+                                tag);
+
+    if (status)
+        json_object_set_new(message, "status", json_string(status));
+    if (text)
+        json_object_set_new(message, "message", wire_text(text));
+    port_send(dispatch->port, message);
+}
+
+static void handle_unmount(struct dispatch *dispatch,
+                           const struct dispatch_message *message)
+{
+    json_t *object = message->object;
+    bool force = false;
+    const char *tag;
+    char error[512];
+
+    if (!wire_get_string(object, "tag", &tag) || strlen(tag) > SHARES_MAX_TAG ||
+        (json_object_get(object, "force") &&
+         !wire_get_bool(object, "force", &force)))
+        dispatch_error(dispatch, object,
+                       "unmount needs a tag, and force as true or false, if "
+                       "at all");
+    else if (!shares_unmount(dispatch->shares, tag, force, error,
+                             sizeof(error)))
+        send_unmounted(dispatch, tag, WIRE_STATUS_ERROR, error);
 }
 
 void dispatch_share_news(struct dispatch *dispatch, int fd)
 {
-    const struct share *share;
+    struct share share;
     char text[512];
 
     switch (
@@ -109,16 +137,21 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
     case SHARES_NONE:
         break;
     case SHARES_MOUNTED:
-        guest_mounts_add(dispatch->mounts, share->path);
-        send_mounted(dispatch, share->tag, NULL);
+        guest_mounts_add(dispatch->mounts, share.path);
+        send_mounted(dispatch, share.tag, NULL);
         break;
     case SHARES_REFUSED:
-        send_mounted(dispatch, share->tag, text);
+        send_mounted(dispatch, share.tag, text);
         break;
     case SHARES_UNMOUNTED:
-        port_send(dispatch->port,
-                  json_pack("{s:s, s:s, s:o}", "type", WIRE_UNMOUNTED, "tag",
-                            share->tag, "message", wire_text(text)));
+        send_unmounted(dispatch, share.tag, NULL, text);
+        break;
+    case SHARES_LEFT:
+        guest_mounts_remove(dispatch->mounts, share.path);
+        send_unmounted(dispatch, share.tag, WIRE_STATUS_OK, NULL);
+        break;
+    case SHARES_KEPT:
+        send_unmounted(dispatch, share.tag, WIRE_STATUS_ERROR, text);
         break;
     }
 }
@@ -251,6 +284,7 @@ static const struct handler {
     { WIRE_CANCEL, dispatch_cancel },
     { WIRE_ROLLBACK_NOTIFY, handle_rollback_notify },
     { WIRE_MOUNT, handle_mount },
+    { WIRE_UNMOUNT, handle_unmount },
     { WIRE_SETUP, handle_setup },
     { WIRE_WATCH_PORTS, handle_watch_ports },
     { WIRE_STEP_ANSWER, handle_step_answer },

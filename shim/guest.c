@@ -58,36 +58,38 @@ static bool is_mounted(const char *path)
            here.st_dev != above.st_dev;
 }
 
-bool guest_call_mount(const struct guest_mount *mount_, const char *options,
-                      char *error, size_t size)
+int guest_call_mount(const struct guest_mount *mount_, const char *options,
+                     char *error, size_t size)
 {
     const char *path = mount_->path;
     int result;
 
     if (path[0] != '/' || strlen(path) >= GUEST_MAX_PATH) {
         snprintf(error, size, "the path must be absolute and short");
-        return false;
+        return -ENAMETOOLONG;
     }
     if (!type_is_known(mount_->fstype)) {
         snprintf(error, size, "unknown file system type");
-        return false;
+        return -ENODEV;
     }
     result = make_folder(path);
     if (result) {
         snprintf(error, size, "cannot create %s: %s", path, strerror(-result));
-        return false;
+        return result == -EINVAL ? -EIO : result;
     }
     if (is_mounted(path)) {
         snprintf(error, size, "%s is already a mount point", path);
-        return false;
+        return -EBUSY;
     }
     if (mount(mount_->tag, path, mount_->fstype,
               mount_->read_only ? MS_RDONLY : 0, options) < 0) {
-        snprintf(error, size, "cannot mount on %s: %s%s", path, strerror(errno),
-                 errno == EINVAL ? " (is there a device with this tag?)" : "");
-        return false;
+        result = -errno;
+        snprintf(
+            error, size, "cannot mount on %s: %s%s", path, strerror(-result),
+            result == -EINVAL ? " (is there a device with this tag?)" : "");
+        return result;
     }
-    return true;
+    return 0;
 }
 
 bool guest_mounts_add(struct guest_mounts *mounts, const char *path)
@@ -102,15 +104,17 @@ bool guest_mounts_add(struct guest_mounts *mounts, const char *path)
     return true;
 }
 
-bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount_,
-                 char *error, size_t size)
+void guest_mounts_remove(struct guest_mounts *mounts, const char *path)
 {
-    if (mounts->count == GUEST_MAX_MOUNTS) {
-        snprintf(error, size, "too many mounts");
-        return false;
-    }
-    return guest_call_mount(mount_, NULL, error, size) &&
-           guest_mounts_add(mounts, mount_->path);
+    size_t i = 0;
+
+    while (i < mounts->count && strcmp(mounts->paths[i], path) != 0)
+        i++;
+    if (i == mounts->count)
+        return;
+    mounts->count--;
+    memmove(mounts->paths[i], mounts->paths[i + 1],
+            (mounts->count - i) * sizeof(mounts->paths[0]));
 }
 
 void guest_unmount_all(struct guest_mounts *mounts)

@@ -26,19 +26,19 @@ struct guest_mount {
 };
 
 /* Call mount(2), after creating the directory if necessary; options are those
- * of the file system, or NULL. On failure return false with the reason in error
- * (at most size bytes). */
-bool guest_call_mount(const struct guest_mount *mount, const char *options,
-                      char *error, size_t size);
+ * of the file system, or NULL. Return 0, or -errno with the reason in error (at
+ * most size bytes). -EINVAL: mount(2) has failed so, as for a tag without a
+ * device. */
+int guest_call_mount(const struct guest_mount *mount, const char *options,
+                     char *error, size_t size);
 
 /* Record a mount for guest_unmount_all(). Return false if there is no room. */
 bool guest_mounts_add(struct guest_mounts *mounts, const char *path);
 
-/* Mount and record. */
-bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount,
-                 char *error, size_t size);
+/* Forget a mount that no longer exists. */
+void guest_mounts_remove(struct guest_mounts *mounts, const char *path);
 
-/* Unmount everything that guest_mount() has mounted, in reverse order. */
+/* Unmount everything that was recorded, in reverse order. */
 void guest_unmount_all(struct guest_mounts *mounts);
 
 /* Times in ms since the kernel started (CLOCK_BOOTTIME); 0: unknown. */

@@ -23,8 +23,8 @@
 
 enum {
     STATUS_FD = 3,
-    START_MS = 30000, /* time for the file server to answer */
-    RETRY_MS = 20,
+    START_MS = WIRE_MOUNT_WAIT_MS, /* for the device and the file server */
+    RETRY_MS = 10,
 };
 
 /* Protocol of the status pipe: one of these bytes; BAD_NEWS is followed by a
@@ -55,6 +55,13 @@ static _Noreturn void give_up_because(const char *what, const char *name,
 
     snprintf(text, sizeof(text), "%s %s: %s", what, name, strerror(error));
     give_up(text);
+}
+
+static _Noreturn void tell_success(void)
+{
+    static const char good = GOOD_NEWS;
+
+    _exit(write(STATUS_FD, &good, 1) == 1 ? 0 : 2);
 }
 
 static int64_t now_ms(void)
@@ -120,7 +127,6 @@ static _Noreturn void call_mount(const struct share *share,
         .fstype = WIRE_FSTYPE_9P,
         .read_only = share->read_only,
     };
-    static const char good = GOOD_NEWS;
     char options[200 + GUEST_MAX_PATH], error[MAX_NEWS];
 
     if (share->again)
@@ -130,21 +136,20 @@ static _Noreturn void call_mount(const struct share *share,
              "access=client,cache=none%s%s",
              channel->client_in, channel->client_out, PUMP_MSIZE,
              *share->aname ? ",aname=" : "", share->aname);
-    if (!guest_call_mount(&mount, options, error, sizeof(error)))
+    if (guest_call_mount(&mount, options, error, sizeof(error)) < 0)
         give_up(error);
-    _exit(write(STATUS_FD, &good, 1) == 1 ? 0 : 2);
+    tell_success();
 }
 
-static void prepare_process(int status)
+static void prepare_process(int status, const char *name)
 {
     if (dup2(status, STATUS_FD) < 0)
         _exit(2);
     close_range(STATUS_FD + 1, ~0U, 0);
     fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
     setsid();
-    prctl(PR_SET_NAME, "stepback-9p");
+    prctl(PR_SET_NAME, name);
     signal(SIGCHLD, SIG_IGN);
-    pump_catch_term();
 }
 
 /* Protect this process from the OOM killer. */
@@ -175,7 +180,8 @@ static _Noreturn void run_pump(const struct share *share, int status)
     int port;
     pid_t pid;
 
-    prepare_process(status);
+    prepare_process(status, "stepback-9p");
+    pump_catch_term();
     protect_from_oom();
     port = open_port(share->tag);
     make_channel(&channel);
@@ -195,6 +201,44 @@ static _Noreturn void run_pump(const struct share *share, int status)
     give_up(ends[pump_run(port, channel.pump_in, channel.pump_out)]);
 }
 
+/* ---- in the other processes ---------------------------------------------- */
+
+/* The device may not have appeared yet: mount(2) does not know the tag. */
+static _Noreturn void run_mount(const struct share *share, int status)
+{
+    const struct timespec pause = { .tv_nsec = RETRY_MS * 1000 * 1000 };
+    const struct guest_mount mount = {
+        .tag = share->tag,
+        .path = share->path,
+        .fstype = WIRE_DEFAULT_FSTYPE,
+        .read_only = share->read_only,
+    };
+    int64_t deadline = now_ms() + START_MS;
+    char error[MAX_NEWS];
+    int result;
+
+    prepare_process(status, "stepback-mount");
+    while ((result = guest_call_mount(&mount, NULL, error, sizeof(error))) ==
+               -EINVAL &&
+           now_ms() < deadline)
+        nanosleep(&pause, NULL);
+    if (result < 0)
+        give_up(error);
+    tell_success();
+}
+
+static _Noreturn void run_unmount(const struct share *share, bool force,
+                                  int status)
+{
+    prepare_process(status, "stepback-umount");
+    if (umount2(share->path, force ? MNT_DETACH : 0) == 0)
+        tell_success();
+    if (errno == EBUSY)
+        give_up("a process uses it: as its working directory, or with an open "
+                "file");
+    give_up_because("cannot unmount", share->path, errno);
+}
+
 /* ---- in the shim --------------------------------------------------------- */
 
 static struct share *find(struct shares *shares, const char *tag)
@@ -210,11 +254,14 @@ static struct share *find(struct shares *shares, const char *tag)
 static bool check(const struct shares *shares, const struct share *share,
                   const struct guest_mount *mount, char *error, size_t size)
 {
-    if (strlen(mount->tag) > SHARES_MAX_TAG ||
+    if ((strcmp(mount->fstype, WIRE_DEFAULT_FSTYPE) != 0 &&
+         strcmp(mount->fstype, WIRE_FSTYPE_9P) != 0) ||
+        strlen(mount->tag) > SHARES_MAX_TAG ||
         strlen(mount->path) >= GUEST_MAX_PATH ||
         strlen(mount->aname) >= GUEST_MAX_PATH || strchr(mount->aname, ','))
-        snprintf(error, size, "the tag, the path or the aname is invalid");
-    else if (share && share->status >= 0)
+        snprintf(error, size,
+                 "the type, the tag, the path or the aname is invalid");
+    else if (share && (share->mounted || share->status >= 0))
         snprintf(error, size, "the share is already mounted");
     else if (share && strcmp(share->path, mount->path) != 0)
         snprintf(error, size, "the share was previously mounted on %s",
@@ -238,39 +285,74 @@ static struct share *prepare_share(struct shares *shares,
         return NULL;
     if (!share) {
         share = &shares->list[shares->count++];
-        *share = (struct share){ .status = -1 };
+        *share = (struct share){ .status = -1, .leaving = -1 };
         strcpy(share->tag, mount->tag);
         strcpy(share->path, mount->path);
     }
+    share->is_9p = strcmp(mount->fstype, WIRE_FSTYPE_9P) == 0;
     share->read_only = mount->read_only;
     strcpy(share->aname, mount->aname);
     return share;
+}
+
+/* Make the pipe of a process, and fork. Return as fork(2), in the parent with
+ * the read end in *ret_fd; or -1 with the reason in error. */
+static pid_t start_process(int *ret_fd, char *error, size_t size)
+{
+    int pipe_ends[2];
+    pid_t pid;
+
+    if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) < 0) {
+        snprintf(error, size, "cannot make a pipe: %s", strerror(errno));
+        return -1;
+    }
+    pid = fork();
+    if (pid < 0)
+        snprintf(error, size, "cannot start a process: %s", strerror(errno));
+    *ret_fd = pid == 0 ? pipe_ends[1] : pipe_ends[0];
+    if (pid != 0)
+        close(pipe_ends[1]);
+    if (pid < 0)
+        close(pipe_ends[0]);
+    return pid;
 }
 
 bool shares_mount(struct shares *shares, const struct guest_mount *mount,
                   char *error, size_t size)
 {
     struct share *share = prepare_share(shares, mount, error, size);
-    int status[2];
     pid_t pid;
+    int fd;
 
     if (!share)
         return false;
-    if (pipe2(status, O_CLOEXEC | O_NONBLOCK) < 0) {
-        snprintf(error, size, "cannot make a pipe: %s", strerror(errno));
+    pid = start_process(&fd, error, size);
+    if (pid == 0 && share->is_9p)
+        run_pump(share, fd);
+    else if (pid == 0)
+        run_mount(share, fd);
+    if (pid > 0)
+        share->status = fd;
+    return pid > 0;
+}
+
+bool shares_unmount(struct shares *shares, const char *tag, bool force,
+                    char *error, size_t size)
+{
+    struct share *share = find(shares, tag);
+    pid_t pid;
+    int fd;
+
+    if (!share || !share->mounted || share->leaving >= 0) {
+        snprintf(error, size, "the share is not mounted, or being unmounted");
         return false;
     }
-    pid = fork();
+    pid = start_process(&fd, error, size);
     if (pid == 0)
-        run_pump(share, status[1]);
-    close(status[1]);
-    if (pid < 0) {
-        snprintf(error, size, "cannot start a process: %s", strerror(errno));
-        close(status[0]);
-        return false;
-    }
-    share->status = status[0];
-    return true;
+        run_unmount(share, force, fd);
+    if (pid > 0)
+        share->leaving = fd;
+    return pid > 0;
 }
 
 size_t shares_poll(const struct shares *shares, struct pollfd *fds)
@@ -278,47 +360,80 @@ size_t shares_poll(const struct shares *shares, struct pollfd *fds)
     size_t count = 0;
 
     for (size_t i = 0; i < shares->count; i++) {
-        if (shares->list[i].status >= 0)
-            fds[count++] = (struct pollfd){ shares->list[i].status, POLLIN, 0 };
+        const struct share *share = &shares->list[i];
+
+        if (share->status >= 0)
+            fds[count++] = (struct pollfd){ share->status, POLLIN, 0 };
+        if (share->leaving >= 0)
+            fds[count++] = (struct pollfd){ share->leaving, POLLIN, 0 };
     }
     return count;
 }
 
-/* The pump has ended. */
-static enum shares_news mark_lost(struct share *share)
+static void close_pipe(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* The process that mounts, or the pump, has ended. Not news: the end of a
+ * process that has mounted a virtio-fs share, and of a pump whose mount is on
+ * request being removed. */
+static enum shares_news note_end(struct share *share)
 {
     bool mounted = share->mounted;
 
-    close(share->status);
-    share->status = -1;
+    close_pipe(&share->status);
+    if (mounted && (!share->is_9p || share->leaving >= 0))
+        return SHARES_NONE;
     share->mounted = false;
     return mounted ? SHARES_UNMOUNTED : SHARES_REFUSED;
 }
 
+static enum shares_news note_left(struct shares *shares, struct share *share)
+{
+    close_pipe(&share->leaving);
+    close_pipe(&share->status);
+    *share = shares->list[--shares->count];
+    return SHARES_LEFT;
+}
+
+static enum shares_news note_kept(struct share *share)
+{
+    close_pipe(&share->leaving);
+    if (share->is_9p && share->status < 0)
+        share->mounted = false;
+    return SHARES_KEPT;
+}
+
 enum shares_news shares_take_news(struct shares *shares, int fd,
-                                  const struct share **ret_share, char *text,
+                                  struct share *ret_share, char *text,
                                   size_t size)
 {
     struct share *share = NULL;
     char news[MAX_NEWS + 1];
     ssize_t got;
+    bool good;
 
     for (size_t i = 0; i < shares->count && !share; i++) {
-        if (shares->list[i].status == fd)
+        if (shares->list[i].status == fd || shares->list[i].leaving == fd)
             share = &shares->list[i];
     }
     if (!share)
         return SHARES_NONE;
-    *ret_share = share;
+    *ret_share = *share;
     got = read(fd, news, MAX_NEWS);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return SHARES_NONE;
-    if (got > 0 && news[0] == GOOD_NEWS) {
-        share->mounted = share->again = true;
-        return SHARES_MOUNTED;
-    }
+    good = got > 0 && news[0] == GOOD_NEWS;
     news[got > 0 ? got : 0] = '\0';
     snprintf(text, size, "%s",
              got > 1 ? news + 1 : "its carrier process was killed");
-    return mark_lost(share);
+    if (fd == share->leaving)
+        return good ? note_left(shares, share) : note_kept(share);
+    if (!good)
+        return note_end(share);
+    share->mounted = share->again = true;
+    return SHARES_MOUNTED;
 }

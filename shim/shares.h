@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shares - folders mounted over 9P.
+ * shares - folders mounted over virtio-fs or 9P.
  *
- * Each share has a pump process (pump.h), which holds the port as long as the
- * mount exists. It is a separate process so that neither a hung mount nor the
- * data stream can block the shim. A second, short-lived process calls mount(2):
- * the call talks to the file server, so the pump must already run; and the
- * process holds none of the pump's ends, otherwise the mount would hang when
- * the pump dies.
+ * The host plugs a share's device in while the guest runs, so a mount waits for
+ * it, in a process of its own: neither a missing device nor a hung file server
+ * can block the shim. Another process unmounts. Results arrive through pipes.
  *
- * Results arrive through a pipe; its end of file means that the pump has ended.
+ * A 9P share keeps its process, the pump (pump.h), which holds the port as long
+ * as the mount exists; the end of its pipe is the end of the pump. A second,
+ * short-lived process calls mount(2): the call talks to the file server, so the
+ * pump must already run; and the process holds none of the pump's ends,
+ * otherwise the mount would hang when the pump dies.
  *
  * Guest root can kill a pump. The mount then fails with errors, the host is
  * notified, and its next "mount" message mounts the share again.
@@ -25,9 +26,13 @@
 
 #define SHARES_MAX     GUEST_MAX_MOUNTS
 #define SHARES_MAX_TAG 64
+#define SHARES_FDS     (2 * SHARES_MAX)
 
 struct share {
-    int status; /* status pipe from the pump; -1: it has ended */
+    int status;  /* pipe from the process that mounts, or the pump; -1: it has
+                    ended */
+    int leaving; /* pipe from the process that unmounts; -1: none */
+    bool is_9p;
     bool mounted;
     bool again; /* an old mount must be removed first */
     bool read_only;
@@ -46,6 +51,8 @@ enum shares_news {
     SHARES_MOUNTED,
     SHARES_REFUSED,   /* the mount failed */
     SHARES_UNMOUNTED, /* a mounted share has lost its connection */
+    SHARES_LEFT,      /* unmounted on request; the share is forgotten */
+    SHARES_KEPT,      /* the unmount failed */
 };
 
 /* Start to mount; shares_take_news() returns the result. On failure return
@@ -53,13 +60,18 @@ enum shares_news {
 bool shares_mount(struct shares *shares, const struct guest_mount *mount,
                   char *error, size_t size);
 
-/* Fill in at most SHARES_MAX poll entries. Return how many. */
+/* Start to unmount the share with this tag; force: even if it is in use.
+ * shares_take_news() returns the result. On failure as shares_mount(). */
+bool shares_unmount(struct shares *shares, const char *tag, bool force,
+                    char *error, size_t size);
+
+/* Fill in at most SHARES_FDS poll entries. Return how many. */
 size_t shares_poll(const struct shares *shares, struct pollfd *fds);
 
-/* Read the news of the share with this poll entry's fd, with a text unless it
- * was mounted. *ret_share is valid until the next mount. */
+/* Read the news of the share with this poll entry's fd, with a text if it is
+ * bad. *ret_share is a copy. */
 enum shares_news shares_take_news(struct shares *shares, int fd,
-                                  const struct share **ret_share, char *text,
+                                  struct share *ret_share, char *text,
                                   size_t size);
 
 #endif

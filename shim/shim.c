@@ -323,7 +323,7 @@ static void serve_output(void)
 static void serve_once(void)
 {
     struct pollfd
-        fds[4 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX + STEP_SERVER_FDS];
+        fds[4 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_FDS + STEP_SERVER_FDS];
     size_t port_at, bulk_at, forks_at, old_at, count = 0, old_count, shares_at,
                                                steps_at;
     size_t bulk_count = 0;

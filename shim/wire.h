@@ -62,7 +62,13 @@
  *       WIRE_9P_PORT_PREFIX followed by the tag; "aname" (without commas) is
  *       the tree to attach to, for servers that require it. An "unmounted" tag
  *       is mounted again; before that the host must give the port a connection
- *       without a torn message.
+ *       without a torn message. The host may plug the device or the port at the
+ *       same time: the shim waits for it, WIRE_MOUNT_WAIT_MS. (Older shims wait
+ *       for a port only.) Answered by "mounted".
+ *   {"type":"unmount","tag":"working","force":false}
+ *       Answered by "unmounted" with a status. It fails while a process uses
+ *       the folder, unless "force" is true: then the folder vanishes, and files
+ *       that are open in it fail once the host unplugs its device.
  *   {"type":"setup","certificates":"-----BEGIN ...","git_name":"...",
  *    "git_email":"..."}
  *       Trust these certificates, and use this identity for commits: in the
@@ -93,15 +99,16 @@
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
  *    "takes_input":1,"takes_bytes":1,"reports_ports":1,"executions":64,
- *    "steps":1,"finds_processes":1,"setup":1,"init_ms":610,"shim_ms":890,
- *    "uptime_ms":900}
+ *    "steps":1,"finds_processes":1,"setup":1,"plugs_folders":1,
+ *    "init_ms":610,"shim_ms":890,"uptime_ms":900}
  *       The first message once the port is open. "takes_bytes": "encoding" is
  *       supported. "reports_ports": "watch_ports" is. "executions" is how many
  *       may run at a time; missing (older shims): one, without the members and
  *       messages above that go beyond a command and its "input". "steps":
  *       "prompt" and "step_request" are supported. "finds_processes": so is
- *       "find_processes"; "setup": so is "setup". The times count from the
- *       kernel's start: the start of the image's init (optional), the start of
+ *       "find_processes"; "setup": so is "setup". "plugs_folders": a "mount"
+ *       waits for its device, and "unmount" is supported. The times count from
+ * the kernel's start: the start of the image's init (optional), the start of
  *       the shim, and now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
@@ -149,7 +156,9 @@
  *       Or status "error" with "message".
  *   {"type":"unmounted","tag":"working","message":"..."}
  *       A folder that was mounted over 9P has lost its connection: its users
- *       get errors until it is mounted again.
+ *       get errors until it is mounted again. With a "status", it is the answer
+ *       to "unmount": "ok" (the tag may be used again), or "error" with
+ *       "message".
  *   {"type":"port","port":8000,"protocol":"tcp","address":"0.0.0.0","open":1}
  *       A program listens at this port, or ("open":0) no longer. After
  *       "watch_ports" the shim looks once in WIRE_PORTS_MS, while an execution
@@ -173,6 +182,7 @@
 #define WIRE_FSTYPE_9P       "9p"
 #define WIRE_9P_PORT_PREFIX  "9p."
 #define WIRE_CANCEL_GRACE_MS 2000
+#define WIRE_MOUNT_WAIT_MS   30000
 
 /* Do not adjust a guest clock that is this close. */
 #define WIRE_CLOCK_SLACK_US 20000
@@ -213,6 +223,7 @@
 #define WIRE_CANCEL          "cancel"
 #define WIRE_ROLLBACK_NOTIFY "rollback_notify"
 #define WIRE_MOUNT           "mount"
+#define WIRE_UNMOUNT         "unmount"
 #define WIRE_SETUP           "setup"
 #define WIRE_WATCH_PORTS     "watch_ports"
 #define WIRE_SHUTDOWN        "shutdown"

@@ -15,18 +15,20 @@
 struct copy_started;
 struct exec_exit;
 struct folder_status;
+struct session_directory;
 struct step_patch;
 
 /* The content of an answer; each member may be NULL. */
 struct answer {
     struct step_report *report;
     struct undo_result *result;
-    gint64 step_id;                     /* of a failed command, or 0 */
-    const struct exec_exit *exit;       /* session_party.h: of an execution */
-    const struct port_spec *port;       /* that was published or removed */
-    const struct copy_started *copy;    /* session_copy.h */
-    const struct folder_status *status; /* session_events.h */
-    struct step_patch *patch;           /* step_patch.h */
+    gint64 step_id;               /* of a failed command, or 0 */
+    const struct exec_exit *exit; /* session_party.h: of an execution */
+    const struct port_spec *port; /* that was published or removed */
+    const struct session_directory *directory; /* that was added or removed */
+    const struct copy_started *copy;           /* session_copy.h */
+    const struct folder_status *status;        /* session_events.h */
+    struct step_patch *patch;                  /* step_patch.h */
     struct json_t *relayed; /* an undo engine's payload, unchanged */
 };
 

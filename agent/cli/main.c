@@ -35,6 +35,8 @@ static const struct cli_command commands[] = {
       "print the output of an execution, wait for it, end it" },
     { "port", CLI_GROUP_SANDBOX, cli_port,
       "list, add or remove a sandbox's published ports" },
+    { "folder", CLI_GROUP_SANDBOX, cli_folder,
+      "list, add or remove a sandbox's shared folders" },
     { "cp", CLI_GROUP_SANDBOX, cli_cp,
       "copy files between the host and a sandbox" },
     { "ps", CLI_GROUP_KEEP, cli_ps, "list sandboxes" },

@@ -35,7 +35,7 @@ struct backend {
     gint64 deadline; /* monotonic, us */
     guint poll_timer;
     char *last_error; /* the daemon's last error line, or NULL */
-    bool ready, ended, has_undo;
+    bool ready, ended, has_undo, used;
     const struct backend_callbacks *callbacks;
     void *opaque;
 };
@@ -310,10 +310,16 @@ void backend_free(struct backend *backend)
     g_free(backend);
 }
 
-/* The 9P daemon outlives its connections, so it must be asked to stop. */
+void backend_note_used(struct backend *backend)
+{
+    backend->used = true;
+}
+
+/* The 9P daemon outlives its connections, and the other one waits for its
+ * first, so it must be asked to stop. */
 void backend_stop(struct backend *backend)
 {
-    if (backend->kind == BACKEND_9P)
+    if (backend->kind == BACKEND_9P || !backend->used)
         child_expect_exit(backend->daemon, 0, STOP_MS);
     else
         child_expect_exit(backend->daemon, STOP_MS, TERM_GRACE_MS);

@@ -55,6 +55,9 @@ struct backend *backend_new(const struct backend_config *config,
 /* Free the backend; a running daemon is killed. NULL is allowed. */
 void backend_free(struct backend *backend);
 
+/* The daemon has, or soon gets, a front-end. */
+void backend_note_used(struct backend *backend);
+
 /* End the daemon after its front-end has gone, with a grace period for closing
  * its log. "ended" follows. */
 void backend_stop(struct backend *backend);

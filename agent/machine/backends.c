@@ -13,15 +13,51 @@ struct member {
     unsigned index;
     struct backend *backend;
     bool runs, ready, undo;
-    bool told; /* asked to end */
+    bool told;    /* asked to end */
+    bool leaving; /* its end is expected */
+    /* The request to add or to remove it. */
+    backends_done done;
+    void *opaque;
+    GError *error; /* of the failed request */
+    guint source;  /* of on_gone() */
 };
 
 struct backends {
-    struct member members[SESSION_MAX_DIRECTORIES];
+    struct member *members[SESSION_MAX_DIRECTORIES];
     unsigned count;
+    bool stopping; /* all of them */
     const struct backends_callbacks *callbacks;
     void *opaque;
 };
+
+static void member_free(struct member *member)
+{
+    g_clear_handle_id(&member->source, g_source_remove);
+    backend_free(member->backend);
+    g_clear_error(&member->error);
+    g_free(member);
+}
+
+/* Remove the folder and answer the request. Not in a callback of the backend,
+ * which is freed here. */
+static gboolean on_gone(gpointer data)
+{
+    struct member *member = data;
+    struct backends *all = member->all;
+    g_autoptr(GError) error = g_steal_pointer(&member->error);
+    backends_done done = member->done;
+    void *opaque = member->opaque;
+
+    member->source = 0;
+    all->count--;
+    for (unsigned i = member->index; i < all->count; i++) {
+        all->members[i] = all->members[i + 1];
+        all->members[i]->index = i;
+    }
+    member_free(member);
+    done(error, opaque);
+    return G_SOURCE_REMOVE;
+}
 
 static void on_ready(struct backend *backend, void *opaque)
 {
@@ -30,8 +66,12 @@ static void on_ready(struct backend *backend, void *opaque)
 
     member->ready = true;
     member->undo = backend_has_undo(backend);
+    if (member->done) { /* of backends_add() */
+        g_steal_pointer (&member->done)(NULL, member->opaque);
+        return;
+    }
     for (unsigned i = 0; i < all->count; i++) {
-        if (!all->members[i].ready)
+        if (!all->members[i]->ready)
             return;
     }
     all->callbacks->ready(all->opaque);
@@ -52,7 +92,14 @@ static void on_ended(struct backend *backend, const GError *error, bool clean,
     struct member *member = opaque;
 
     member->runs = false;
-    member->all->callbacks->ended(error, clean, member->all->opaque);
+    if (member->all->stopping || (!member->leaving && !member->done)) {
+        member->all->callbacks->ended(error, clean, member->all->opaque);
+        return;
+    }
+    if (!member->leaving) /* backends_add() has failed */
+        member->error = g_error_copy(error);
+    if (member->done)
+        member->source = g_idle_add(on_gone, member);
 }
 
 static const struct backend_callbacks backend_callbacks = {
@@ -91,6 +138,23 @@ static gboolean start(struct member *member,
     return member->runs;
 }
 
+/* Start the daemon of the next folder. */
+static struct member *start_next(struct backends *backends,
+                                 const struct session_config *config,
+                                 const struct launch *launch,
+                                 const char *log_level, GError **error)
+{
+    struct member *member = g_new0(struct member, 1);
+
+    member->all = backends;
+    member->index = backends->count;
+    if (!start(member, config, launch, log_level, error)) {
+        member_free(member);
+        return NULL;
+    }
+    return backends->members[backends->count++] = member;
+}
+
 struct backends *backends_new(const struct session_config *config,
                               const struct launch *launch,
                               const char *log_level,
@@ -101,13 +165,8 @@ struct backends *backends_new(const struct session_config *config,
 
     backends->callbacks = callbacks;
     backends->opaque = opaque;
-    backends->count = config->n_directories;
-    for (unsigned i = 0; i < backends->count; i++) {
-        backends->members[i].all = backends;
-        backends->members[i].index = i;
-    }
-    for (unsigned i = 0; i < backends->count; i++) {
-        if (!start(&backends->members[i], config, launch, log_level, error)) {
+    while (backends->count < config->n_directories) {
+        if (!start_next(backends, config, launch, log_level, error)) {
             backends_free(backends);
             return NULL;
         }
@@ -115,19 +174,59 @@ struct backends *backends_new(const struct session_config *config,
     return backends;
 }
 
+gboolean backends_add(struct backends *backends,
+                      const struct session_config *config,
+                      const struct launch *launch, const char *log_level,
+                      backends_done done, void *opaque, GError **error)
+{
+    struct member *member = start_next(backends, config, launch, log_level,
+                                       error);
+
+    if (!member)
+        return FALSE;
+    member->done = done;
+    member->opaque = opaque;
+    return TRUE;
+}
+
+void backends_note_used(struct backends *backends, unsigned index)
+{
+    backend_note_used(backends->members[index]->backend);
+}
+
+void backends_expect_end(struct backends *backends, unsigned index)
+{
+    backends->members[index]->leaving = true;
+}
+
+void backends_remove(struct backends *backends, unsigned index,
+                     backends_done done, void *opaque)
+{
+    struct member *member = backends->members[index];
+
+    member->done = done;
+    member->opaque = opaque;
+    if (!member->runs)
+        member->source = g_idle_add(on_gone, member);
+    else if (!member->told)
+        backend_stop(member->backend);
+    member->told = true;
+}
+
 void backends_free(struct backends *backends)
 {
     if (!backends)
         return;
-    for (unsigned i = 0; i < backends->count; i++)
-        backend_free(backends->members[i].backend);
+    while (backends->count > 0)
+        member_free(backends->members[--backends->count]);
     g_free(backends);
 }
 
 void backends_stop(struct backends *backends)
 {
+    backends->stopping = true;
     for (unsigned i = 0; i < backends->count; i++) {
-        struct member *member = &backends->members[i];
+        struct member *member = backends->members[i];
 
         /* Only once: a second call would restart the grace period. */
         if (member->runs && !member->told)
@@ -138,16 +237,17 @@ void backends_stop(struct backends *backends)
 
 void backends_kill(struct backends *backends)
 {
+    backends->stopping = true;
     for (unsigned i = 0; i < backends->count; i++) {
-        if (backends->members[i].runs)
-            backend_kill(backends->members[i].backend);
+        if (backends->members[i]->runs)
+            backend_kill(backends->members[i]->backend);
     }
 }
 
 bool backends_run(const struct backends *backends)
 {
     for (unsigned i = 0; backends && i < backends->count; i++) {
-        if (backends->members[i].runs)
+        if (backends->members[i]->runs)
             return true;
     }
     return false;
@@ -155,7 +255,7 @@ bool backends_run(const struct backends *backends)
 
 struct control_link *backends_link(struct backends *backends, unsigned index)
 {
-    return backend_link(backends->members[index].backend);
+    return backend_link(backends->members[index]->backend);
 }
 
 void backends_close_links(struct backends *backends)
@@ -166,12 +266,12 @@ void backends_close_links(struct backends *backends)
 
 bool backends_has_undo(const struct backends *backends, unsigned index)
 {
-    return backends->members[index].undo;
+    return backends->members[index]->undo;
 }
 
 void backends_set_undo(struct backends *backends, unsigned index)
 {
-    backends->members[index].undo = true;
+    backends->members[index]->undo = true;
 }
 
 gint64 backends_last_step_id(const struct backends *backends)
@@ -179,6 +279,6 @@ gint64 backends_last_step_id(const struct backends *backends)
     gint64 last = 0;
 
     for (unsigned i = 0; i < backends->count; i++)
-        last = MAX(last, backend_last_step_id(backends->members[i].backend));
+        last = MAX(last, backend_last_step_id(backends->members[i]->backend));
     return last;
 }

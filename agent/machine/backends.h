@@ -2,7 +2,8 @@
  *
  * backends - the file system daemons of a session, one per folder.
  *
- * Folders are identified by their index in the session's configuration.
+ * Folders are identified by their index in the session's configuration. Folders
+ * can come and go; the removal of one moves the later ones down.
  *
  * Threads: all on the main thread (see child.h).
  */
@@ -36,6 +37,30 @@ struct backends *backends_new(const struct session_config *config,
                               const char *log_level,
                               const struct backends_callbacks *callbacks,
                               void *opaque, GError **error);
+
+/* The answer to a request; error (borrowed) is NULL on success. The callback
+ * must not free the backends. */
+typedef void (*backends_done)(const GError *error, void *opaque);
+
+/* Start one more daemon, for the configuration's last folder. done follows when
+ * it is ready; after an error the folder is not among the backends. On failure
+ * return FALSE with ERROR_BACKEND_FAILED, without a call of done. */
+gboolean backends_add(struct backends *backends,
+                      const struct session_config *config,
+                      const struct launch *launch, const char *log_level,
+                      backends_done done, void *opaque, GError **error);
+
+/* The folder's daemon has, or soon gets, a front-end. */
+void backends_note_used(struct backends *backends, unsigned index);
+
+/* The folder will be removed: from now on the end of its daemon is expected. */
+void backends_expect_end(struct backends *backends, unsigned index);
+
+/* After backends_expect_end(), and when the daemon's front-end has gone: wait
+ * until the daemon has closed its log and ended, and remove the folder. done
+ * follows. */
+void backends_remove(struct backends *backends, unsigned index,
+                     backends_done done, void *opaque);
 
 /* Free all; running daemons are killed. NULL is allowed. */
 void backends_free(struct backends *backends);

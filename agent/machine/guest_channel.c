@@ -50,49 +50,65 @@ guint64 guest_channel_complaints(const struct guest_channel *channel)
 static gboolean take_hello(struct guest_channel *channel, json_t *message,
                            GError **error)
 {
+    struct guest_abilities *abilities = &channel->abilities;
     struct guest_hello hello = { .shim_version = "", .kernel = "" };
+    gint64 plugs_folders = 0;
+    const struct {
+        const char *name;
+        gint64 min, max, *value;
+    } numbers[] = {
+        { "takes_input", 0, 1, &abilities->takes_input },
+        { "takes_bytes", 0, 1, &abilities->takes_bytes },
+        { "executions", 1, G_MAXINT32, &abilities->executions },
+        { "reports_ports", 0, 1, &abilities->reports_ports },
+        { "steps", 0, 1, &abilities->steps },
+        { "finds_processes", 0, 1, &abilities->finds_processes },
+        { "setup", 0, 1, &abilities->setup },
+        { "plugs_folders", 0, 1, &plugs_folders },
+        { "init_ms", 0, G_MAXINT32, &hello.init_ms },
+        { "shim_ms", 0, G_MAXINT32, &hello.shim_ms },
+        { "uptime_ms", 0, G_MAXINT32, &hello.uptime_ms },
+    };
 
     if (!message_get_int(message, "version", 0, G_MAXINT32, &hello.version,
                          error) ||
         !message_get_optional_string(message, "shim_version",
                                      &hello.shim_version, error) ||
-        !message_get_optional_string(message, "kernel", &hello.kernel, error) ||
-        !message_get_optional_int(message, "takes_input", 0, 1,
-                                  &channel->abilities.takes_input, error) ||
-        !message_get_optional_int(message, "takes_bytes", 0, 1,
-                                  &channel->abilities.takes_bytes, error) ||
-        !message_get_optional_int(message, "executions", 1, G_MAXINT32,
-                                  &channel->abilities.executions, error) ||
-        !message_get_optional_int(message, "reports_ports", 0, 1,
-                                  &channel->abilities.reports_ports, error) ||
-        !message_get_optional_int(message, "steps", 0, 1,
-                                  &channel->abilities.steps, error) ||
-        !message_get_optional_int(message, "finds_processes", 0, 1,
-                                  &channel->abilities.finds_processes, error) ||
-        !message_get_optional_int(message, "setup", 0, 1,
-                                  &channel->abilities.setup, error) ||
-        !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
-                                  &hello.init_ms, error) ||
-        !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
-                                  &hello.shim_ms, error) ||
-        !message_get_optional_int(message, "uptime_ms", 0, G_MAXINT32,
-                                  &hello.uptime_ms, error))
+        !message_get_optional_string(message, "kernel", &hello.kernel, error))
         return FALSE;
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        if (!message_get_optional_int(message, numbers[i].name, numbers[i].min,
+                                      numbers[i].max, numbers[i].value, error))
+            return FALSE;
+    }
+    hello.plugs_folders = plugs_folders != 0;
     channel->callbacks->hello(&hello, channel->opaque);
+    return TRUE;
+}
+
+/* Get the reason of a failure: NULL if the status is "ok". */
+static gboolean get_outcome(json_t *message, const char **ret_text,
+                            GError **error)
+{
+    const char *status;
+
+    *ret_text = "the guest gave no reason";
+    if (!message_get_string(message, "status", &status, error) ||
+        !message_get_optional_string(message, "message", ret_text, error))
+        return FALSE;
+    if (strcmp(status, WIRE_STATUS_OK) == 0)
+        *ret_text = NULL;
     return TRUE;
 }
 
 static gboolean take_mounted(struct guest_channel *channel, json_t *message,
                              GError **error)
 {
-    const char *tag, *status, *text = "the guest gave no reason";
+    const char *tag, *text;
 
     if (!message_get_string(message, "tag", &tag, error) ||
-        !message_get_string(message, "status", &status, error) ||
-        !message_get_optional_string(message, "message", &text, error))
+        !get_outcome(message, &text, error))
         return FALSE;
-    if (strcmp(status, WIRE_STATUS_OK) == 0)
-        text = NULL;
     channel->callbacks->mounted(tag, text, channel->opaque);
     return TRUE;
 }
@@ -102,8 +118,15 @@ static gboolean take_unmounted(struct guest_channel *channel, json_t *message,
 {
     const char *tag, *text = "the guest gave no reason";
 
-    if (!message_get_string(message, "tag", &tag, error) ||
-        !message_get_optional_string(message, "message", &text, error))
+    if (!message_get_string(message, "tag", &tag, error))
+        return FALSE;
+    if (json_object_get(message, "status")) {
+        if (!get_outcome(message, &text, error))
+            return FALSE;
+        channel->callbacks->left(tag, text, channel->opaque);
+        return TRUE;
+    }
+    if (!message_get_optional_string(message, "message", &text, error))
         return FALSE;
     channel->callbacks->unmounted(tag, text, channel->opaque);
     return TRUE;
@@ -112,12 +135,11 @@ static gboolean take_unmounted(struct guest_channel *channel, json_t *message,
 static gboolean take_set_up(struct guest_channel *channel, json_t *message,
                             GError **error)
 {
-    const char *status, *text = "the guest gave no reason";
+    const char *text;
 
-    if (!message_get_string(message, "status", &status, error) ||
-        !message_get_optional_string(message, "message", &text, error))
+    if (!get_outcome(message, &text, error))
         return FALSE;
-    if (strcmp(status, WIRE_STATUS_OK) != 0)
+    if (text)
         channel->callbacks->setup_failed(text, channel->opaque);
     return TRUE;
 }
@@ -466,6 +488,14 @@ void guest_channel_mount(struct guest_channel *channel, const char *tag,
                        json_pack("{s:s, s:s, s:s, s:s, s:b}", "type",
                                  WIRE_MOUNT, "tag", tag, "path", path, "fstype",
                                  fstype, "read_only", read_only));
+}
+
+void guest_channel_unmount(struct guest_channel *channel, const char *tag,
+                           bool force)
+{
+    guest_channel_send(channel,
+                       json_pack("{s:s, s:s, s:b}", "type", WIRE_UNMOUNT, "tag",
+                                 tag, "force", force));
 }
 
 bool guest_channel_setup(struct guest_channel *channel,

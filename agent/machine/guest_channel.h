@@ -28,6 +28,7 @@ struct guest_channel;
 struct guest_hello {
     gint64 version;
     const char *shim_version, *kernel;
+    bool plugs_folders; /* "mount" waits for the folder's device */
     gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: not reported */
 };
 
@@ -56,6 +57,8 @@ struct guest_channel_callbacks {
     void (*hello)(const struct guest_hello *hello, void *opaque);
     /* error: NULL on success. */
     void (*mounted)(const char *tag, const char *error, void *opaque);
+    /* The answer to guest_channel_unmount(). error: NULL on success. */
+    void (*left)(const char *tag, const char *error, void *opaque);
     /* A mounted folder has lost its connection. */
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
     /* The guest could not do all of what guest_channel_setup() asks for. */
@@ -134,6 +137,9 @@ bool guest_channel_find_processes(struct guest_channel *channel, gint64 request,
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only);
+/* force: also if a process uses the folder. */
+void guest_channel_unmount(struct guest_channel *channel, const char *tag,
+                           bool force);
 /* Have the guest trust these certificates (PEM) and use this identity; what is
  * NULL is removed from a machine's disk. Return false if the shim is too old.
  */

@@ -68,17 +68,47 @@ struct launch *launch_new(const struct session_config *config, GError **error)
         launch_free(launch);
         return NULL;
     }
-    for (unsigned i = 0; i < config->n_directories; i++) {
-        g_autofree char *fs = g_strdup_printf("fs%u.sock", i);
-        g_autofree char *control = g_strdup_printf("control%u.sock", i);
-
-        launch->fs_sockets[i] = runtime_dir_path(launch->dir, fs);
-        launch->control_sockets[i] = runtime_dir_path(launch->dir, control);
-    }
+    for (unsigned i = 0; i < config->n_directories; i++)
+        launch_add_folder(launch, i);
     launch->console = config->console
                           ? g_strdup(config->console)
                           : runtime_dir_path(launch->dir, "console.log");
     return launch;
+}
+
+gboolean launch_check_added(const struct launch *launch,
+                            const struct session_config *config, GError **error)
+{
+    g_autofree char *runtime = runtime_dir_path(launch->dir, "");
+    g_autofree char *state = g_build_filename(g_get_user_state_dir(),
+                                              "stepback", NULL);
+
+    return check_shares(launch, config, error) &&
+           share_check_file(config, "the machine's runtime folder", runtime,
+                            error) &&
+           share_check_state(config, "the state directory of sandboxes", state,
+                             error);
+}
+
+void launch_add_folder(struct launch *launch, unsigned index)
+{
+    unsigned serial = launch->serial++;
+    g_autofree char *fs = g_strdup_printf("fs%u.sock", serial);
+    g_autofree char *control = g_strdup_printf("control%u.sock", serial);
+
+    launch->fs_sockets[index] = runtime_dir_path(launch->dir, fs);
+    launch->control_sockets[index] = runtime_dir_path(launch->dir, control);
+}
+
+void launch_drop_folder(struct launch *launch, unsigned index, unsigned count)
+{
+    g_free(launch->fs_sockets[index]);
+    g_free(launch->control_sockets[index]);
+    for (; index + 1 < count; index++) {
+        launch->fs_sockets[index] = launch->fs_sockets[index + 1];
+        launch->control_sockets[index] = launch->control_sockets[index + 1];
+    }
+    launch->fs_sockets[index] = launch->control_sockets[index] = NULL;
 }
 
 void launch_free(struct launch *launch)

@@ -22,11 +22,23 @@ struct launch {
     int fuse_fds[SESSION_MAX_DIRECTORIES];
     char *control_sockets[SESSION_MAX_DIRECTORIES];
     char *console;
+    unsigned serial; /* of the next socket */
 };
 
 /* On failure return NULL with ERROR_VM_LAUNCH_FAILED, ERROR_INVALID_FIELD or
  * ERROR_INVALID_DIRECTORY; the text names the remedy. */
 struct launch *launch_new(const struct session_config *config, GError **error);
+
+/* Name the sockets of the folder with this index, which comes after all others;
+ * and forget those of one of count folders, whereupon later ones move down. */
+void launch_add_folder(struct launch *launch, unsigned index);
+void launch_drop_folder(struct launch *launch, unsigned index, unsigned count);
+
+/* Refuse an added folder that contains what the host uses: as launch_new(), and
+ * the runtime folder and the state of sandboxes. */
+gboolean launch_check_added(const struct launch *launch,
+                            const struct session_config *config,
+                            GError **error);
 
 /* Free the object and remove the runtime folder. NULL is allowed. */
 void launch_free(struct launch *launch);

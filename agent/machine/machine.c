@@ -14,7 +14,9 @@
  */
 #include "agent/machine/machine.h"
 
+#include "agent/machine/machine_change.h"
 #include "agent/machine/machine_core.h"
+#include "agent/machine/machine_folders.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -293,6 +295,8 @@ void machine_free(struct machine *machine)
     machine->stage = STOPPING; /* requests that fail now are no news */
     machine_clear_timers(machine);
     g_clear_handle_id(&machine->stopped_source, g_source_remove);
+    machine_change_cancel(machine);
+    machine_folders_clear(machine);
     machine->kind->free(machine);
     network_free(machine->network);
     fd_close(&machine->tap);
@@ -311,6 +315,7 @@ void machine_stop(struct machine *machine)
         return;
     machine_clear_timers(machine);
     machine->stage = STOPPING;
+    machine_change_cancel(machine);
     if (machine->runs)
         machine->kind->stop(machine, by_guest);
     stop_further(machine);

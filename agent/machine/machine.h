@@ -50,6 +50,26 @@ bool machine_is_held(const struct machine *machine);
  * NULL. */
 const char *machine_waits_for(const struct machine *machine);
 
+/* The answer to a request; error (borrowed) is NULL on success. The callback
+ * must not free the machine. */
+typedef void (*machine_done)(const GError *error, void *opaque);
+
+/* Add the folder that the caller has appended to the configuration: start its
+ * daemon, plug it in, and have the guest mount it. done follows, at the latest
+ * with "stopped"; after an error the folder is not part of the machine. On
+ * failure return FALSE without a call of done, with ERROR_BUSY,
+ * ERROR_TOO_MANY_DIRECTORIES or ERROR_BACKEND_FAILED. */
+gboolean machine_add_folder(struct machine *machine, machine_done done,
+                            void *opaque, GError **error);
+
+/* Remove a folder: unmount it in the guest, force: even if a process uses it;
+ * unplug it, and end its daemon. done follows; on success the machine's later
+ * folders have moved down, and done must move the configuration's. On failure
+ * return FALSE with ERROR_BUSY. */
+gboolean machine_remove_folder(struct machine *machine, unsigned index,
+                               bool force, machine_done done, void *opaque,
+                               GError **error);
+
 /* Borrowed; valid between "ready" and "failed" or machine_stop(). */
 struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);

@@ -26,6 +26,31 @@ enum stage {
     STOPPING,
 };
 
+/* A folder in the guest (machine_folders.h). */
+struct machine_folder {
+    struct machine *machine;
+    unsigned index; /* in config->directories */
+    unsigned slot;  /* machine_kind.h */
+    enum {
+        FOLDER_PLUGGING, /* or its daemon is starting */
+        FOLDER_PLUGGED,
+        FOLDER_MOUNTING,
+        FOLDER_MOUNTED,
+        FOLDER_UNMOUNTING,
+        FOLDER_LEAVING, /* its device is unplugged, its daemon ends */
+    } state;
+    bool lost; /* the connection; it must be remounted */
+};
+
+/* The pending request to add or remove a folder (machine_change.h). */
+struct machine_change {
+    struct machine_folder *folder; /* NULL: none */
+    void (*done)(const GError *error, void *opaque);
+    void *opaque;
+    GError *error; /* why an addition is being given up */
+    guint timer;
+};
+
 struct machine {
     enum stage stage;
     const struct session_config *config;
@@ -45,10 +70,12 @@ struct machine {
     struct published_ports *ports;
     struct guest_ports guest_ports;
     bool runs;        /* the guest's process does */
-    unsigned mounted; /* number of folders that the guest has mounted */
     bool setup_asked; /* the guest owes an answer */
-    bool lost[SESSION_MAX_DIRECTORIES]; /* folders to remount */
-    unsigned losses;                    /* since first_loss, monotonic, us */
+    struct machine_folder *folders[SESSION_MAX_DIRECTORIES];
+    unsigned n_folders;
+    struct machine_change change;
+    void (*mounted)(struct machine *machine); /* all folders are mounted */
+    unsigned losses; /* since first_loss, monotonic, us */
     gint64 first_loss;
     struct machine_times times;
     guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;

@@ -1,59 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine_guest - see machine_guest.h: the guest's messages, and mounting the
- * folders.
+ * machine_guest - see machine_guest.h.
  */
 #include "agent/machine/machine_guest.h"
 
-#include <string.h>
-
 #include "agent/machine/machine.h"
+#include "agent/machine/machine_folders.h"
 #include "common/log.h"
 #include "shim/wire.h"
-
-/* Limit on lost connections per period. A guest that exceeds it breaks them on
- * purpose. */
-enum { LOSSES_MAX = 16, LOSSES_S = 60 };
-
-/* ---- folders ------------------------------------------------------------- */
-
-static void mount_folder(struct machine *machine, unsigned index)
-{
-    const struct session_config *config = machine->config;
-    const struct session_directory *directory = config->directories[index];
-
-    guest_channel_mount(
-        machine_guest(machine), directory->tag, directory->guest_path,
-        backend_kind_name(config->backend), directory->read_only);
-}
-
-/* One at a time, so that the guest's answer belongs to the last request. */
-static void mount_next(struct machine *machine)
-{
-    mount_folder(machine, machine->mounted);
-}
-
-/* Return the index of the folder with this tag, or config->n_directories. */
-static unsigned find_folder(const struct machine *machine, const char *tag)
-{
-    const struct session_config *config = machine->config;
-    unsigned i = 0;
-
-    while (i < config->n_directories &&
-           strcmp(tag, config->directories[i]->tag) != 0)
-        i++;
-    return i;
-}
-
-static void fail_to_mount(struct machine *machine, unsigned index,
-                          enum error_code code, const char *reason)
-{
-    g_autofree char *text = g_strdup_printf(
-        "the guest could not mount the working folder %s: %.300s",
-        machine->config->directories[index]->path, reason);
-
-    machine_fail_with(machine, code, text);
-}
 
 /* ---- the guest's environment --------------------------------------------- */
 
@@ -120,6 +74,12 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
         machine_fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
         return;
     }
+    if (machine->kind->is_system && !hello->plugs_folders) {
+        machine_fail_with(machine, ERROR_VM_LAUNCH_FAILED,
+                          "the guest image is too old to plug folders in; "
+                          "rebuild it with: stepback image build");
+        return;
+    }
     log_info(LOG_SESSION, "the guest is up: shim %.40s, kernel %.80s",
              hello->shim_version, hello->kernel);
     machine->times.hello = g_get_monotonic_time();
@@ -127,96 +87,13 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
     machine->times.shim_ms = hello->shim_ms;
     machine->times.uptime_ms = hello->uptime_ms;
     machine->stage = MOUNTING;
-    machine->mounted = 0;
     g_clear_handle_id(&machine->watchdog, g_source_remove);
     if (machine->kind->is_system) {
         set_up(machine);
-        mount_next(machine);
+        machine_folders_mount(machine, become_ready);
     } else {
         become_ready(machine);
     }
-}
-
-static void on_mounted(const char *tag, const char *error, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    unsigned index = find_folder(machine, tag);
-
-    if (index < machine->config->n_directories && machine->lost[index] &&
-        (machine->stage == RUNNING || machine->stage == MOUNTING)) {
-        machine->lost[index] = false;
-        if (error)
-            fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
-        return;
-    }
-    if (machine->stage != MOUNTING || index != machine->mounted) {
-        guest_channel_complain(machine_guest(machine), "mounted out of place");
-        return;
-    }
-    if (error) {
-        fail_to_mount(machine, index, ERROR_VM_LAUNCH_FAILED, error);
-        return;
-    }
-    if (++machine->mounted < machine->config->n_directories)
-        mount_next(machine);
-    else
-        become_ready(machine);
-}
-
-/* Return whether a folder's connection breaks too often. */
-static bool is_hopeless(struct machine *machine)
-{
-    gint64 now = g_get_monotonic_time();
-
-    if (now - machine->first_loss > LOSSES_S * G_TIME_SPAN_SECOND) {
-        machine->first_loss = now;
-        machine->losses = 0;
-    }
-    return ++machine->losses > LOSSES_MAX;
-}
-
-/* The guest's pump was killed, or the daemon refused its data. The old
- * connection may have ended within a message, so the port gets a new connection
- * before the remount. If the daemon has ended, its own event reports it. */
-static void on_unmounted(const char *tag, const char *reason, void *opaque)
-{
-    struct machine *machine = opaque;
-    const struct session_config *config = machine->config;
-    unsigned index = find_folder(machine, tag);
-    g_autofree char *text = NULL;
-
-    if (machine->stage != RUNNING && machine->stage != MOUNTING)
-        return;
-    if (config->backend != BACKEND_9P || !machine->kind->reconnect_folder ||
-        index == config->n_directories || machine->lost[index]) {
-        guest_channel_complain(machine_guest(machine),
-                               "unmounted out of place");
-        return;
-    }
-    if (is_hopeless(machine)) {
-        fail_to_mount(machine, index, ERROR_BACKEND_FAILED,
-                      "its connection breaks repeatedly");
-        return;
-    }
-    machine->lost[index] = true;
-    text = g_strdup_printf("the guest has lost its connection to the working "
-                           "folder %s (%.300s); remounting it",
-                           config->directories[index]->path, reason);
-    machine_warn(machine, MACHINE_RECONNECTS, text);
-    machine->kind->reconnect_folder(machine, index);
-}
-
-void machine_folder_reconnected(struct machine *machine, unsigned index,
-                                const char *error)
-{
-    if ((machine->stage != RUNNING && machine->stage != MOUNTING) ||
-        !machine->lost[index])
-        return;
-    if (error)
-        fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
-    else
-        mount_folder(machine, index);
 }
 
 /* ---- commands ------------------------------------------------------------ */
@@ -299,8 +176,9 @@ static void on_guest_closed(void *opaque)
 
 const struct guest_channel_callbacks machine_guest_callbacks = {
     .hello = on_hello,
-    .mounted = on_mounted,
-    .unmounted = on_unmounted,
+    .mounted = machine_folders_on_mounted,
+    .left = machine_folders_on_left,
+    .unmounted = machine_folders_on_unmounted,
     .setup_failed = on_setup_failed,
     .output = on_output,
     .completed = on_completed,

@@ -10,9 +10,4 @@
 /* Callbacks for the guest's messages; opaque is the machine. */
 extern const struct guest_channel_callbacks machine_guest_callbacks;
 
-/* The port of a lost folder has a new connection, or failed to get one
- * (error). */
-void machine_folder_reconnected(struct machine *machine, unsigned index,
-                                const char *error);
-
 #endif

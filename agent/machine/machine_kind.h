@@ -18,6 +18,24 @@ struct bulk_port;
 struct guest_channel;
 struct machine;
 
+/* The answer to a request; error is NULL on success. */
+typedef void (*machine_plugged)(const char *error, void *opaque);
+
+struct machine_plugs {
+    /* Refuse added folders that contain what this kind uses. */
+    gboolean (*check)(const struct machine *machine, GError **error);
+    /* Return an empty slot, or -1. */
+    int (*find_slot)(const struct machine *machine);
+    /* Plug in the device of the folder with this index. */
+    void (*plug)(struct machine *machine, unsigned slot, unsigned index,
+                 machine_plugged done, void *opaque);
+    void (*unplug)(struct machine *machine, unsigned slot, machine_plugged done,
+                   void *opaque);
+    /* Give the device of a folder of backend 9p a new connection. */
+    void (*reconnect)(struct machine *machine, unsigned slot, unsigned index,
+                      machine_plugged done, void *opaque);
+};
+
 struct machine_kind {
     /* The guest is a system of its own: it mounts the folders, and is set up
      * (wire.h). Otherwise it finds both done. */
@@ -51,9 +69,11 @@ struct machine_kind {
     /* Borrowed; NULL before the guest has started. */
     struct guest_channel *(*guest)(const struct machine *machine);
     struct bulk_port *(*bulk)(const struct machine *machine);
-    /* Give a folder of backend 9p a new connection:
-     * machine_folder_reconnected() follows. NULL: such folders are none. */
-    void (*reconnect_folder)(struct machine *machine, unsigned index);
+
+    /* The folders' devices, for a kind that mounts folders; NULL otherwise. A
+     * device takes one of at most SESSION_MAX_DIRECTORIES slots. Each request
+     * is answered within a limit of time. */
+    const struct machine_plugs *plugs;
 
     /* In the stage BOOTING: what the start waits for; or NULL. */
     const char *(*waits_for)(const struct machine *machine);

@@ -44,6 +44,7 @@ struct session_config {
     enum isolation isolation;
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];
     unsigned n_directories; /* at least 1 */
+    unsigned n_added;       /* how many folders were added later, ever */
     enum backend_kind backend;
     struct network_policy network;
     GArray *ports; /* of struct port_spec: the published ports */

@@ -62,6 +62,15 @@ static gboolean check_copy_folders(const struct session_config *config,
     return TRUE;
 }
 
+static gboolean check_folders(const struct session_config *config,
+                              GError **error)
+{
+    return share_check_secrets(config, &config->network, error) &&
+           session_directory_check_apart(config->directories,
+                                         config->n_directories, error) &&
+           check_copy_folders(config, error);
+}
+
 gboolean session_config_check(const struct session_config *config,
                               GError **error)
 {
@@ -69,8 +78,14 @@ gboolean session_config_check(const struct session_config *config,
            session_directory_complete(
                config->directories, config->n_directories,
                config->isolation == ISOLATION_LOCAL, error) &&
-           share_check_secrets(config, &config->network, error) &&
-           session_directory_check_apart(config->directories,
-                                         config->n_directories, error) &&
-           check_copy_folders(config, error);
+           check_folders(config, error);
+}
+
+gboolean session_config_check_added(struct session_config *config,
+                                    GError **error)
+{
+    return session_directory_complete_added(config->directories,
+                                            config->n_directories,
+                                            config->n_added++, error) &&
+           check_folders(config, error);
 }

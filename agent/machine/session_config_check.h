@@ -12,4 +12,9 @@
 gboolean session_config_check(const struct session_config *config,
                               GError **error);
 
+/* The same for the last folder, which is added to a running session: it gets a
+ * label, a tag and a path in the guest that no other folder has. */
+gboolean session_config_check_added(struct session_config *config,
+                                    GError **error);
+
 #endif

@@ -3,7 +3,8 @@
  * session_directory - see session_directory.h.
  *
  * A single folder is /mnt/working in a machine. Several are /mnt/working/0 and
- * so on; commands start in the first.
+ * so on; commands start in the first. Folders that are added later are
+ * /mnt/folders/LABEL, or /mnt/folders/N for a label that is no plain name.
  */
 #include "agent/machine/session_directory.h"
 
@@ -18,7 +19,11 @@
 #include "interceptor/interceptor.h"
 #include "shim/wire.h"
 
-#define TAG "working"
+#define TAG        "working"
+#define ADDED_TAG  "added"
+#define ADDED_PATH "/mnt/folders"
+
+enum { MAX_PLAIN_NAME = 64 };
 
 static gboolean invalid(GError **error, const char *key, const char *problem)
 {
@@ -210,6 +215,31 @@ session_directory_complete(struct session_directory *const *directories,
 {
     set_guest_paths(directories, count, own_paths);
     return label_all(directories, count, error);
+}
+
+static bool is_plain_name(const char *label)
+{
+    static const char allowed[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS
+        "._+-";
+
+    return *label != '.' && strlen(label) <= MAX_PLAIN_NAME &&
+           label[strspn(label, allowed)] == '\0';
+}
+
+gboolean
+session_directory_complete_added(struct session_directory *const *directories,
+                                 unsigned count, unsigned number,
+                                 GError **error)
+{
+    struct session_directory *added = directories[count - 1];
+    g_autofree char *name = g_strdup_printf("%u", number);
+
+    added->tag = g_strdup_printf(ADDED_TAG "%u", number);
+    if (!label_all(directories, count, error))
+        return FALSE;
+    added->guest_path = g_build_filename(
+        ADDED_PATH, is_plain_name(added->label) ? added->label : name, NULL);
+    return TRUE;
 }
 
 void session_directory_free(struct session_directory *directory)

@@ -43,6 +43,13 @@ gboolean
 session_directory_complete(struct session_directory *const *directories,
                            unsigned count, bool own_paths, GError **error);
 
+/* The same for the last folder, which is the number'th that is added to a
+ * running session. */
+gboolean
+session_directory_complete_added(struct session_directory *const *directories,
+                                 unsigned count, unsigned number,
+                                 GError **error);
+
 /* Refuse overlapping folders and undo logs: ERROR_INVALID_DIRECTORY. */
 gboolean
 session_directory_check_apart(struct session_directory *const *directories,

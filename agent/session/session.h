@@ -110,6 +110,20 @@ void session_port_remove(struct session *session, const struct port_spec *spec,
 gboolean session_port_list(struct session *session, GArray **ret_published,
                            const struct guest_ports **ret_open, GError **error);
 
+/* ---- folders ------------------------------------------------------------- */
+
+/* Share one more folder, until the session ends; a reset keeps it. The answer
+ * has the directory. ERROR_BUSY or ERROR_STEP_ACTIVE unless no step is open;
+ * ERROR_TOO_MANY_DIRECTORIES, ERROR_BACKEND_FAILED, and those of a start. */
+void session_folder_add(struct session *session,
+                        const struct session_share *share, reply_done done,
+                        void *opaque);
+
+/* Stop sharing a folder, but the first; later ones move down. force: even if a
+ * process in the guest uses it, otherwise ERROR_BUSY. The answer has it. */
+void session_folder_remove(struct session *session, struct folder_ref directory,
+                           bool force, reply_done done, void *opaque);
+
 /* ---- undo (doc/control-protocol.md defines the answers) ------------------ */
 
 void session_rollback(struct session *session, struct folder_ref directory,

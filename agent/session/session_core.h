@@ -75,6 +75,8 @@ struct session {
     guint stop_timer;
     unsigned writes;      /* pending file writes */
     const char *occupied; /* the excluding operation; static, or NULL */
+    bool sharing;         /* a folder is being added or removed */
+    unsigned lookups;     /* pending requests that hold the index of a folder */
     bool history_missed;  /* a history event was dropped because the frontend's
                              queue was full (session_undo.c) */
     GHashTable *undone;   /* step id -> set of folders (redo_units.h) */

@@ -27,6 +27,11 @@ gboolean session_find_folder(struct session *session,
                              struct folder_ref directory, unsigned *ret_index,
                              GError **error)
 {
+    if (session->sharing) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; retry later",
+                    session->occupied);
+        return FALSE;
+    }
     return session_check_running(session, error) &&
            session_directory_find(session->config->directories,
                                   session->config->n_directories, directory,
@@ -80,7 +85,14 @@ static struct folder_request *request_new(struct session *session,
     request->session = session;
     request->index = index;
     request->reply = (struct reply){ done, opaque };
+    session->lookups++;
     return request;
+}
+
+static void request_free(struct folder_request *request)
+{
+    request->session->lookups--;
+    g_free(request);
 }
 
 int session_folder_fd(struct session *session, struct folder_ref directory,
@@ -110,7 +122,7 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
         status.warnings = session->folders[request->index].warnings;
     }
     reply_send(&request->reply, error ? NULL : &answer, error);
-    g_free(request);
+    request_free(request);
 }
 
 void session_folder_status(struct session *session, struct folder_ref directory,
@@ -156,7 +168,7 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
     reply_send(&request->reply, &answer, error);
     if (answer.report)
         step_report_unref(answer.report);
-    g_free(request);
+    request_free(request);
     session_command_over(session);
 }
 

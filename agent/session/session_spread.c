@@ -31,6 +31,7 @@ static void spread_free(struct session_spread *spread)
         g_clear_pointer(&spread->redos[i], g_ptr_array_unref);
         g_clear_pointer(&spread->planned[i], g_array_unref);
     }
+    spread->session->lookups--;
     undo_result_free(spread->result);
     relayed_unref(spread->payload);
     relayed_unref(spread->last);
@@ -63,6 +64,7 @@ session_spread_new(struct session *session, const char *type,
     GError *error = NULL;
 
     spread->session = session;
+    session->lookups++;
     spread->reply = (struct reply){ done, opaque };
     spread->owner = owner;
     spread->type = type;

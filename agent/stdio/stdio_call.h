@@ -42,6 +42,7 @@ struct stdio_operation {
 
 /* A table ends with an entry without a type. */
 extern const struct stdio_operation stdio_exec_operations[];
+extern const struct stdio_operation stdio_folder_operations[];
 extern const struct stdio_operation stdio_port_operations[];
 extern const struct stdio_operation stdio_copy_operations[];
 

@@ -407,6 +407,7 @@ static const struct stdio_operation operations[] = {
 static const struct stdio_operation *const tables[] = {
     operations,
     stdio_exec_operations,
+    stdio_folder_operations,
     stdio_port_operations,
     stdio_copy_operations,
 };

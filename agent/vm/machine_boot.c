@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/machine/machine_folders.h"
 #include "common/log.h"
 
 enum {
@@ -62,6 +63,7 @@ static gboolean restart(gpointer data)
     unlink(
         machine->launch
             ->console); /* a panic text in it belongs to the previous start */
+    machine_folders_clear(machine);
     g_clear_pointer(&own->vm, vm_free);
     g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);

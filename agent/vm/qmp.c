@@ -19,23 +19,37 @@ struct qmp {
     struct jsonl_channel *channel;
     const struct qmp_callbacks *callbacks;
     void *opaque;
+    GQueue pending; /* of struct request, in the order of their answers */
+    gint64 serial;
     bool held, answered;
     enum qmp_guest_end guest_end;
+};
+
+struct request {
+    gint64 serial;
+    qmp_done done;
+    void *opaque;
 };
 
 static bool is_port_closed(const char *event, json_t *data)
 {
     return strcmp(event, "VSERPORT_CHANGE") == 0 &&
-           json_is_false(json_object_get(data, "open"));
+           json_is_false(json_object_get(data, "open")) &&
+           json_is_string(json_object_get(data, "id"));
 }
 
 /* Handle the answer to a command with an id; other commands have none. */
 static void take_answer(struct qmp *qmp, json_t *message, const char *error)
 {
     json_t *id = json_object_get(message, "id");
+    struct request *request = g_queue_peek_head(&qmp->pending), answered;
 
-    if (json_is_string(id) && (error || json_object_get(message, "return")))
-        qmp->callbacks->reconnected(json_string_value(id), error, qmp->opaque);
+    if (!request || !json_is_integer(id) ||
+        json_integer_value(id) != request->serial)
+        return;
+    answered = *request;
+    g_free(g_queue_pop_head(&qmp->pending));
+    answered.done(error, answered.opaque);
 }
 
 /* QEMU reports why it is about to end (SHUTDOWN); "guest": the guest caused
@@ -52,6 +66,9 @@ static void note_shutdown(struct qmp *qmp, json_t *data)
 
 static void take_event(struct qmp *qmp, const char *event, json_t *data)
 {
+    /* Devices without an id have no "device". */
+    const char *device = json_string_value(json_object_get(data, "device"));
+
     log_debug(LOG_SESSION, "QEMU reports %s", event);
     if (strcmp(event, "STOP") == 0)
         qmp->held = true;
@@ -60,7 +77,10 @@ static void take_event(struct qmp *qmp, const char *event, json_t *data)
     else if (strcmp(event, "SHUTDOWN") == 0)
         note_shutdown(qmp, data);
     else if (is_port_closed(event, data))
-        qmp->callbacks->port_closed(qmp->opaque);
+        qmp->callbacks->port_closed(
+            json_string_value(json_object_get(data, "id")), qmp->opaque);
+    else if (strcmp(event, "DEVICE_DELETED") == 0 && device)
+        qmp->callbacks->device_deleted(device, qmp->opaque);
 }
 
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
@@ -101,12 +121,6 @@ static const struct jsonl_callbacks jsonl_callbacks = {
     .closed = on_closed,
 };
 
-static void execute(struct qmp *qmp, const char *command)
-{
-    jsonl_channel_send(qmp->channel, json_pack("{s:s}", "execute", command),
-                       false);
-}
-
 struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks, void *opaque)
 {
     struct qmp *qmp = g_new0(struct qmp, 1);
@@ -115,7 +129,7 @@ struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks, void *opaque)
     qmp->opaque = opaque;
     qmp->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
                                      &jsonl_callbacks, qmp);
-    execute(qmp, "qmp_capabilities");
+    qmp_request(qmp, "qmp_capabilities", NULL, NULL, NULL);
     return qmp;
 }
 
@@ -124,6 +138,7 @@ void qmp_free(struct qmp *qmp)
     if (!qmp)
         return;
     jsonl_channel_free(qmp->channel);
+    g_queue_clear_full(&qmp->pending, g_free);
     g_free(qmp);
 }
 
@@ -134,26 +149,28 @@ bool qmp_has_answered(const struct qmp *qmp)
 
 void qmp_quit(struct qmp *qmp)
 {
-    execute(qmp, "quit");
+    qmp_request(qmp, "quit", NULL, NULL, NULL);
 }
 
 void qmp_hold(struct qmp *qmp, bool hold)
 {
-    execute(qmp, hold ? "stop" : "cont");
+    qmp_request(qmp, hold ? "stop" : "cont", NULL, NULL, NULL);
 }
 
-void qmp_reconnect(struct qmp *qmp, const char *chardev, const char *path)
+void qmp_request(struct qmp *qmp, const char *command, json_t *arguments,
+                 qmp_done done, void *opaque)
 {
-    json_t *backend = json_pack("{s:s, s:{s:{s:s, s:{s:s}}, s:b, s:i}}", "type",
-                                "socket", "data", "addr", "type", "unix",
-                                "data", "path", path, "server", 0, "reconnect",
-                                1);
+    json_t *message = json_pack("{s:s, s:o*}", "execute", command, "arguments",
+                                arguments);
 
-    jsonl_channel_send(qmp->channel,
-                       json_pack("{s:s, s:s, s:{s:s, s:o}}", "execute",
-                                 "chardev-change", "id", chardev, "arguments",
-                                 "id", chardev, "backend", backend),
-                       false);
+    if (done) {
+        struct request *request = g_new(struct request, 1);
+
+        *request = (struct request){ ++qmp->serial, done, opaque };
+        json_object_set_new(message, "id", json_integer(request->serial));
+        g_queue_push_tail(&qmp->pending, request);
+    }
+    jsonl_channel_send(qmp->channel, message, false);
 }
 
 bool qmp_is_held(const struct qmp *qmp)

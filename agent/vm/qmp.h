@@ -2,7 +2,6 @@
  *
  * qmp - the control connection to QEMU's monitor.
  *
- * Sends few commands: quit, stop and cont, and a new connection for a port.
  * QEMU's events are logged, and the cause of its end is recorded.
  *
  * Threads: a connection belongs to the thread that runs its GMainContext.
@@ -10,16 +9,17 @@
 #ifndef AGENT_VM_QMP_H
 #define AGENT_VM_QMP_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 struct qmp;
 
 /* Each callback may free the connection. */
 struct qmp_callbacks {
-    /* The guest closed a virtio-serial port that it had opened. */
-    void (*port_closed)(void *opaque);
-    /* qmp_reconnect() is done; error (borrowed) is NULL on success. */
-    void (*reconnected)(const char *chardev, const char *error, void *opaque);
+    /* The guest closed the virtio-serial port of this device. */
+    void (*port_closed)(const char *device, void *opaque);
+    /* QEMU has removed a device, as qmp_request("device_del") asks. */
+    void (*device_deleted)(const char *device, void *opaque);
     /* QEMU has hung up; all its messages were processed. */
     void (*closed)(void *opaque);
 };
@@ -38,9 +38,14 @@ void qmp_quit(struct qmp *qmp);
 /* Stop or resume the guest's processors. */
 void qmp_hold(struct qmp *qmp, bool hold);
 
-/* Give a chardev a new connection to a Unix socket. All data in flight, in both
- * directions, is dropped with the old connection, so no message is torn. */
-void qmp_reconnect(struct qmp *qmp, const char *chardev, const char *path);
+/* The answer to a command; error is NULL on success. Borrowed. */
+typedef void (*qmp_done)(const char *error, void *opaque);
+
+/* Send a command with its arguments (taken; or NULL). done is called once,
+ * unless the connection ends or is freed before; NULL: the answer is of no
+ * interest. Answers come in the order of the commands. */
+void qmp_request(struct qmp *qmp, const char *command, json_t *arguments,
+                 qmp_done done, void *opaque);
 
 /* Return whether QEMU has reported that the processors are stopped. */
 bool qmp_is_held(const struct qmp *qmp);

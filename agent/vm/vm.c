@@ -39,6 +39,7 @@ struct vm {
     struct qmp *qmp;
     struct guest_channel *guest;
     struct bulk_port *bulk;
+    struct vm_folders *folders;
     char *console_path;
     guint console_timer;
     char *last_error; /* QEMU's last line of stderr, or NULL */
@@ -83,30 +84,24 @@ static const struct child_callbacks child_callbacks = {
     .exited = on_exited,
 };
 
-static void on_port_closed(void *opaque)
+static void on_port_closed(const char *device, void *opaque)
 {
     struct vm *vm = opaque;
 
-    vm->callbacks->port_closed(vm, vm->opaque);
+    if (strcmp(device, VM_CONTROL_PORT) == 0)
+        vm->callbacks->port_closed(vm, vm->opaque);
 }
 
-static void on_reconnected(const char *chardev, const char *error, void *opaque)
+static void on_device_deleted(const char *device, void *opaque)
 {
     struct vm *vm = opaque;
 
-    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
-        g_autofree char *id = vm_command_folder_id(i);
-
-        if (strcmp(chardev, id) == 0) {
-            vm->callbacks->folder_reconnected(vm, i, error, vm->opaque);
-            return;
-        }
-    }
+    vm_folders_note_deleted(vm->folders, device);
 }
 
 static const struct qmp_callbacks qmp_callbacks = {
     .port_closed = on_port_closed,
-    .reconnected = on_reconnected,
+    .device_deleted = on_device_deleted,
     .closed = on_hung_up,
 };
 
@@ -177,6 +172,7 @@ struct vm *vm_new(const struct vm_config *config,
     vm->guest = guest_channel_new(control[0], guest_callbacks, opaque);
     vm->bulk = bulk_port_new(bulk[0], start_bulk, vm);
     vm->qmp = qmp_new(monitor[0], &qmp_callbacks, vm);
+    vm->folders = vm_folders_new(vm->qmp, config->backend);
     vm->console_timer = g_timeout_add_seconds(CONSOLE_CHECK_S, check_console,
                                               vm);
     return vm;
@@ -188,6 +184,7 @@ void vm_free(struct vm *vm)
         return;
     g_clear_handle_id(&vm->console_timer, g_source_remove);
     child_free(vm->qemu);
+    vm_folders_free(vm->folders);
     qmp_free(vm->qmp);
     guest_channel_free(vm->guest);
     bulk_port_free(vm->bulk);
@@ -204,6 +201,11 @@ struct guest_channel *vm_guest(struct vm *vm)
 struct bulk_port *vm_bulk(struct vm *vm)
 {
     return vm->bulk;
+}
+
+struct vm_folders *vm_folders(struct vm *vm)
+{
+    return vm->folders;
 }
 
 void vm_stop(struct vm *vm, bool by_guest)
@@ -234,13 +236,6 @@ bool vm_is_up(const struct vm *vm)
 bool vm_is_held(const struct vm *vm)
 {
     return qmp_is_held(vm->qmp);
-}
-
-void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket)
-{
-    g_autofree char *id = vm_command_folder_id(index);
-
-    qmp_reconnect(vm->qmp, id, fs_socket);
 }
 
 char *vm_describe_end(const struct vm *vm)

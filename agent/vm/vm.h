@@ -14,6 +14,7 @@
 #include "agent/machine/bulk_port.h"
 #include "agent/machine/guest_channel.h"
 #include "agent/vm/vm_command.h"
+#include "agent/vm/vm_folders.h"
 
 struct vm;
 
@@ -22,9 +23,6 @@ struct vm_callbacks {
     void (*exited)(struct vm *vm, void *opaque);
     /* The guest closed the shim's port: no answer will come. */
     void (*port_closed)(struct vm *vm, void *opaque);
-    /* vm_reconnect_folder() is done; error is NULL on success. */
-    void (*folder_reconnected)(struct vm *vm, unsigned index, const char *error,
-                               void *opaque);
 };
 
 /* Start QEMU. config is borrowed for the call; opaque goes to both sets of
@@ -43,6 +41,9 @@ struct guest_channel *vm_guest(struct vm *vm);
 /* The port for copies. Borrowed. */
 struct bulk_port *vm_bulk(struct vm *vm);
 
+/* The devices of the shared folders. Borrowed. */
+struct vm_folders *vm_folders(struct vm *vm);
+
 /* End the machine: through the guest if by_guest, otherwise through QEMU; with
  * SIGKILL after about 2 s. "exited" follows. */
 void vm_stop(struct vm *vm, bool by_guest);
@@ -55,9 +56,6 @@ bool vm_is_up(const struct vm *vm);
 void vm_hold(struct vm *vm, bool hold);
 /* Return whether QEMU has reported that the processors are stopped. */
 bool vm_is_held(const struct vm *vm);
-
-/* Give a folder's port a new connection to the daemon's socket. */
-void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket);
 
 /* Describe the end: "QEMU exited with status 1: <its last line>", or the
  * guest's action. Returns a new string. */

@@ -11,10 +11,12 @@
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
 #include "agent/machine/guest_image.h"
-#include "agent/machine/session_directory.h"
 
 #define VM_QEMU         "qemu-system-x86_64"
 #define VM_QEMU_PACKAGE "qemu-system-x86"
+
+/* The device of the shim's port, as QEMU's events name it. */
+#define VM_CONTROL_PORT "control"
 
 struct vm_config {
     const char *qemu; /* the program's path */
@@ -25,17 +27,10 @@ struct vm_config {
     unsigned memory_mb;
     unsigned cpus;  /* 0: depends on the accelerator */
     int network_fd; /* QEMU's end of a stream of frames; -1: no network */
-    /* The daemons' sockets, and the tags of the mounts. */
-    enum backend_kind backend;
-    const char *fs_sockets[SESSION_MAX_DIRECTORIES];
-    const char *fs_tags[SESSION_MAX_DIRECTORIES];
-    unsigned n_fs;
-    const char *console_path; /* receives the serial console */
+    enum backend_kind backend; /* of the folders that are plugged in later */
+    const char *console_path;  /* receives the serial console */
     const char *append; /* appended to the kernel's command line; or NULL */
 };
-
-/* Return the monitor's name for a folder's chardev: a new string. */
-char *vm_command_folder_id(unsigned index);
 
 /* Return the path of QEMU as a new string: $STEPBACK_QEMU, which must be
  * absolute, or the result of host_program_find(). On failure return NULL with

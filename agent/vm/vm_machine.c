@@ -40,16 +40,9 @@ static void on_port_closed(struct vm *vm, void *opaque)
     machine_lost_guest(opaque);
 }
 
-static void on_folder_reconnected(struct vm *vm, unsigned index,
-                                  const char *error, void *opaque)
-{
-    machine_folder_reconnected(opaque, index, error);
-}
-
 static const struct vm_callbacks vm_callbacks = {
     .exited = on_vm_exited,
     .port_closed = on_port_closed,
-    .folder_reconnected = on_folder_reconnected,
 };
 
 static gboolean start(struct machine *machine, int network_fd, GError **error)
@@ -64,15 +57,10 @@ static gboolean start(struct machine *machine, int network_fd, GError **error)
         .network_fd = network_fd,
         .disk = vm_disk_path(own->disk),
         .backend = machine->config->backend,
-        .n_fs = machine->config->n_directories,
         .console_path = machine->launch->console,
         .append = machine->config->kernel_append,
     };
 
-    for (unsigned i = 0; i < config.n_fs; i++) {
-        config.fs_sockets[i] = machine->launch->fs_sockets[i];
-        config.fs_tags[i] = machine->config->directories[i]->tag;
-    }
     own->vm = vm_new(&config, &machine_guest_callbacks, &vm_callbacks, machine,
                      error);
     return own->vm != NULL;
@@ -192,12 +180,54 @@ static struct bulk_port *bulk(const struct machine *machine)
     return own->vm ? vm_bulk(own->vm) : NULL;
 }
 
-static void reconnect_folder(struct machine *machine, unsigned index)
+/* ---- folders ------------------------------------------------------------- */
+
+static gboolean check_added(const struct machine *machine, GError **error)
+{
+    return check_shares(machine->state, machine->config, error);
+}
+
+static struct vm_folders *folders(const struct machine *machine)
 {
     const struct vm_machine *own = machine->state;
 
-    vm_reconnect_folder(own->vm, index, machine->launch->fs_sockets[index]);
+    return vm_folders(own->vm);
 }
+
+static int find_slot(const struct machine *machine)
+{
+    return vm_folders_find_slot(folders(machine));
+}
+
+static void plug(struct machine *machine, unsigned slot, unsigned index,
+                 machine_plugged done, void *opaque)
+{
+    vm_folders_plug(folders(machine), slot, machine->launch->fs_sockets[index],
+                    machine->config->directories[index]->tag, done, opaque);
+}
+
+static void unplug(struct machine *machine, unsigned slot, machine_plugged done,
+                   void *opaque)
+{
+    vm_folders_unplug(folders(machine), slot, done, opaque);
+}
+
+static void reconnect(struct machine *machine, unsigned slot, unsigned index,
+                      machine_plugged done, void *opaque)
+{
+    vm_folders_reconnect(folders(machine), slot,
+                         machine->launch->fs_sockets[index], done, opaque);
+}
+
+static const struct machine_plugs plugs = {
+    .check = check_added,
+    .find_slot = find_slot,
+    .plug = plug,
+    .unplug = unplug,
+    .reconnect = reconnect,
+};
+
+/* ---- facts --------------------------------------------------------------- */
 
 static const char *waits_for(const struct machine *machine)
 {
@@ -243,7 +273,7 @@ const struct machine_kind vm_machine_kind = {
     .is_held = is_held,
     .guest = guest,
     .bulk = bulk,
-    .reconnect_folder = reconnect_folder,
+    .plugs = &plugs,
     .waits_for = waits_for,
     .console_tail = console_tail,
     .disk = disk,

@@ -40,6 +40,8 @@ json_t *answer_to_json(const struct answer *answer)
         return exec_exit_to_json(answer->exit);
     if (answer->result)
         return result_to_json(answer->result);
+    if (answer->directory)
+        return directory_to_json(answer->directory);
     if (answer->port)
         return port_to_json(answer->port);
     if (answer->copy)

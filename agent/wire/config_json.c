@@ -242,27 +242,45 @@ static gboolean parse_environment(struct session_config *config,
 
 /* ---- the folders --------------------------------------------------------- */
 
+gboolean share_from_json(json_t *entry, struct session_share *ret_share,
+                         GError **error)
+{
+    char *path = NULL, *undo_dir = NULL;
+    gboolean ok = message_check_known(entry, folder_fields, error) &&
+                  payload_check_has(entry, "path", error) &&
+                  payload_get_bytes(entry, "path", "path", &path, error) &&
+                  message_get_optional_string(entry, "label", &ret_share->label,
+                                              error) &&
+                  parse_choice(entry, "access", "read_write", "read_only",
+                               &ret_share->read_only, error) &&
+                  payload_get_bytes(entry, "undo_dir", "path", &undo_dir,
+                                    error);
+
+    ret_share->path = path;
+    ret_share->undo_dir = undo_dir;
+    return ok;
+}
+
+void share_clear(struct session_share *share)
+{
+    g_free((char *)share->path);
+    g_free((char *)share->undo_dir);
+}
+
 static gboolean parse_folder(struct session_config *config, json_t *entry,
                              GError **error)
 {
-    g_autofree char *path = NULL, *undo_dir = NULL;
     struct session_share share = { 0 };
+    gboolean ok;
 
     if (!json_is_object(entry))
         return payload_invalid("working_directories",
                                "must be a list of objects with a 'path'",
                                error);
-    if (!message_check_known(entry, folder_fields, error) ||
-        !payload_check_has(entry, "path", error) ||
-        !payload_get_bytes(entry, "path", "path", &path, error) ||
-        !message_get_optional_string(entry, "label", &share.label, error) ||
-        !parse_choice(entry, "access", "read_write", "read_only",
-                      &share.read_only, error) ||
-        !payload_get_bytes(entry, "undo_dir", "path", &undo_dir, error))
-        return FALSE;
-    share.path = path;
-    share.undo_dir = undo_dir;
-    return session_config_share(config, &share, error);
+    ok = share_from_json(entry, &share, error) &&
+         session_config_share(config, &share, error);
+    share_clear(&share);
+    return ok;
 }
 
 static gboolean parse_folders(struct session_config *config, json_t *payload,

@@ -15,7 +15,14 @@
  * ERROR_INVALID_DIRECTORY. */
 struct session_config *config_from_json(json_t *payload, GError **error);
 
-/* The inverse, with all defaults spelled out. Returns a new object. */
+/* Parse one folder: *ret_share has new strings (share_clear()) and borrows the
+ * label. Fails with ERROR_MISSING_FIELD or ERROR_INVALID_FIELD. */
+gboolean share_from_json(json_t *entry, struct session_share *ret_share,
+                         GError **error);
+void share_clear(struct session_share *share);
+
+/* The inverse of config_from_json(), with all defaults spelled out. Returns a
+ * new object. */
 json_t *config_to_json(const struct session_config *config);
 
 #endif

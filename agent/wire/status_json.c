@@ -16,7 +16,7 @@ static json_t *path_value(const char *path)
     return value ? value : json_null();
 }
 
-static json_t *directory_to_json(const struct session_directory *directory)
+json_t *directory_to_json(const struct session_directory *directory)
 {
     json_t *entry = json_pack(
         "{s:s, s:s, s:s, s:s}", "label", directory->label, "access",

@@ -145,7 +145,7 @@ _stepback() {
             _stepback_execution "$1" "$command" "$cur"
         elif [ "$command" = cp ]; then
             _stepback_copy "$1" "$cur" "$prev"
-        elif [[ " up exec shell jobs port inspect stats logs stop kill rm " == *" $command "* ]]; then
+        elif [[ " up exec shell jobs port folder inspect stats logs stop kill rm " == *" $command "* ]]; then
             COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command")" \
                 -- "$cur"))
         else

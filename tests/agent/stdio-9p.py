@@ -38,11 +38,12 @@ def folders_are_served_over_9p(place):
                if words[0].endswith(b"/stepback-9pd")]
     equal(len(daemons), 2)
     equal(sorted(b"--readonly" in words for words in daemons), [False, True])
-    argv, asked, reconnects = mounts(agent)
+    argv, asked, reconnects, plugs = mounts(agent)
     equal([word for word in argv if "memory-backend" in word], [])
     for index, folder in enumerate(started["payload"]["working_directories"]):
-        contains(argv, "virtserialport,chardev=fs%d,name=9p.%s" %
-                 (index, folder["tag"]))
+        equal((plugs[index]["driver"], plugs[index]["chardev"],
+               plugs[index]["name"]),
+              ("virtserialport", "fs%d" % index, "9p." + folder["tag"]))
         equal((asked[index]["fstype"], asked[index]["tag"],
                asked[index]["read_only"]), ("9p", folder["tag"], index == 1))
     equal(reconnects, [])
@@ -75,7 +76,7 @@ def a_lost_9p_mount_is_made_anew(place):
     equal(warning["code"], "share_lost")
     contains(warning["message"], "pump trouble")
     assert eventually(lambda: len(mounts(agent)[1]) == 2, 10)
-    _, asked, reconnects = mounts(agent)
+    _, asked, reconnects, _ = mounts(agent)
     equal((len(asked), asked[1]), (2, asked[0]))
     equal([change["id"] for change in reconnects], ["fs0"])
     contains(reconnects[0]["backend"]["data"]["addr"]["data"]["path"],

@@ -180,7 +180,7 @@ def note_of(place, **env):
     agent.start()
     notes = [m["payload"]["message"] for m in agent.seen
              if m["payload"].get("code") == "runtime_dir"]
-    used = re.search(r"path=(\S*)/stepback-\w+/fs0", agent.command_line())[1]
+    used = re.search(r"path=(\S*)/stepback-\w+/console", agent.command_line())[1]
     equal(agent.close(), 0)
     return used, socket.rpartition("/stepback-")[0], notes
 

@@ -122,6 +122,31 @@ def lines_are_steps(box):
     equal(box.snapshot(), before)
 
 
+def folders_come_and_go(box):
+    """A second folder is part of a step; in use it stays, unless forced."""
+    two = os.path.join(box.place.root, "two")
+    os.mkdir(two)
+    before = box.snapshot()
+    equal(box.text("folder", "add", two), "/mnt/folders/two\n")
+    box.text("exec", "-q", "--", "sh", "-c",
+             "echo 1 >both; echo 2 >/mnt/folders/two/both")
+    equal((os.listdir(two), open(two + "/both").read()), (["both"], "2\n"))
+    box.text("undo", "-y")
+    box.text("undo", "-y", "-C", two)
+    equal((box.snapshot(), os.listdir(two)), (before, []))
+    sleeper = box.text("exec", "-d", "--step=none", "-w", "/mnt/folders/two",
+                       "--", "sleep", "1000").strip()
+    box.text("exec", "-q", "--", "sh", "-c",
+             "until pgrep -x sleep >/dev/null; do :; done")
+    contains(box.run("folder", "rm", "two").stderr.decode(), "--force")
+    box.text("folder", "rm", "--force", "two")
+    box.text("exec", "-q", "--", "sh", "-c", "test ! -e /mnt/folders/two/both")
+    equal(box.text("folder", "add", two), "/mnt/folders/two\n")
+    box.text("job", "kill", sleeper)
+    box.text("folder", "rm", "two")
+    equal(os.listdir(two), [])
+
+
 def daemons(box):
     """The pids of the file servers of this sandbox."""
     found = []
@@ -241,6 +266,7 @@ def lived_in(place, backend):
         server(box)
         writers(box, backend == "virtiofs")
         copies(box)
+        folders_come_and_go(box)
 
 
 @test
