@@ -14,20 +14,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from mcp_client import Server  # noqa: E402
 from pty_client import Terminal  # noqa: E402
-from sandbox_case import VM, call, good, refused, sandbox_test, up  # noqa: E402
+from sandbox_case import CERTIFICATE, VM, call, good, refused, sandbox_test, \
+    up  # noqa: E402
 from stdio_client import Agent, PROGRAM, contains, equal, main  # noqa: E402
 
-CERTIFICATE = """-----BEGIN CERTIFICATE-----
-MIIBdDCCARugAwIBAgIUWMFFfR6lwCQHP41lbBkyv2MxK+UwCgYIKoZIzj0EAwIw
-DzENMAsGA1UEAwwEVGVzdDAgFw0yNjExMjYxMzIzMzNaGA8yMTI2MTEwMjEzMjMz
-M1owDzENMAsGA1UEAwwEVGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNVU
-5qlhNTSox/jLD++MNgey3eSpOjb+OfJ0DMtf8Tz8e19R2Zj9337mzQukueNBgT9h
-/fdd22/9Rz8fHh5Tm2ujUzBRMB0GA1UdDgQWBBSDV5uM90JWX8kT9I8FN3D6m+Qs
-czAfBgNVHSMEGDAWgBSDV5uM90JWX8kT9I8FN3D6m+QsczAPBgNVHRMBAf8EBTAD
-AQH/MAoGCCqGSM49BAMCA0cAMEQCIHb6Vd0YjA1vAe4b5GIna17D77y7MMCuBQMh
-Mi3VfXWxAiBwgWVz/wq5dwjUNiulH9702dX8Zul0qx5bcKHD8HCqkA==
------END CERTIFICATE-----
-"""
 KEY = "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"
 QUIET = ("exec", "-q", "--step=none")
 
