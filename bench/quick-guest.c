@@ -125,11 +125,42 @@ static void take_control(struct peer *peer, json_t *message, int64_t came_ns)
 
 /* ---- the monitor --------------------------------------------------------- */
 
+/* Connect as the front-end that a daemon waits for. */
+static void connect_daemon(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    if (fd < 0)
+        fail("a socket");
+    strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        fail(path);
+}
+
+/* The path of the socket in "chardev-add"; NULL if it is another command. */
+static const char *socket_path(json_t *message)
+{
+    const char *path = NULL;
+
+    json_unpack(message, "{s:{s:{s:{s:{s:{s:s}}}}}}", "arguments", "backend",
+                "data", "addr", "data", "path", &path);
+    return path;
+}
+
 static void take_monitor(struct peer *peer, json_t *message, int64_t came_ns)
 {
     const char *name = json_string_value(json_object_get(message, "execute"));
+    const char *path = socket_path(message);
+    json_int_t id = json_integer_value(json_object_get(message, "id"));
 
-    send_text(peer->fd, "{\"return\":{}}\n");
+    if (path)
+        connect_daemon(path);
+    if (id)
+        send_line(peer->fd, "{\"return\":{},\"id\":%" JSON_INTEGER_FORMAT "}\n",
+                  id);
+    else
+        send_text(peer->fd, "{\"return\":{}}\n");
     if (name && strcmp(name, "quit") == 0)
         exit(EXIT_SUCCESS);
 }
@@ -238,20 +269,6 @@ static struct peer open_peer(char **argv, const char *mark,
     return peer;
 }
 
-/* Connect as the front-end that the daemon waits for. */
-static void connect_daemon(char **argv)
-{
-    const char *path = find_option(argv, "id=fs0,path=");
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-    if (!path || fd < 0)
-        fail("the daemon's socket");
-    strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        fail(path);
-}
-
 /* Answer each line after a run of `true`. */
 static int serve_spawns(void)
 {
@@ -277,12 +294,12 @@ int main(int argc, char **argv)
         return serve_spawns();
     peers[0] = open_peer(argv, "id=control,fd=", take_control);
     peers[1] = open_peer(argv, "id=qmp,fd=", take_monitor);
-    connect_daemon(argv);
     send_text(peers[1].fd, "{\"QMP\":{\"version\":{},\"capabilities\":[]}}\n");
     if (shim)
         peers[0].shim = start_shim(shim, find_option(argv, "id=bulk,fd="));
     else
-        send_text(peers[0].fd, "{\"type\":\"" WIRE_HELLO "\",\"version\":1}\n");
+        send_text(peers[0].fd, "{\"type\":\"" WIRE_HELLO
+                               "\",\"version\":1,\"plugs_folders\":1}\n");
     for (;;) {
         struct pollfd fds[] = { { peers[0].fd, POLLIN, 0 },
                                 { peers[1].fd, POLLIN, 0 },

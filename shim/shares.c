@@ -254,13 +254,14 @@ static struct share *find(struct shares *shares, const char *tag)
 static bool check(const struct shares *shares, const struct share *share,
                   const struct guest_mount *mount, char *error, size_t size)
 {
-    if ((strcmp(mount->fstype, WIRE_DEFAULT_FSTYPE) != 0 &&
-         strcmp(mount->fstype, WIRE_FSTYPE_9P) != 0) ||
-        strlen(mount->tag) > SHARES_MAX_TAG ||
-        strlen(mount->path) >= GUEST_MAX_PATH ||
-        strlen(mount->aname) >= GUEST_MAX_PATH || strchr(mount->aname, ','))
-        snprintf(error, size,
-                 "the type, the tag, the path or the aname is invalid");
+    if (strcmp(mount->fstype, WIRE_DEFAULT_FSTYPE) != 0 &&
+        strcmp(mount->fstype, WIRE_FSTYPE_9P) != 0)
+        snprintf(error, size, "unknown file system type");
+    else if (strlen(mount->tag) > SHARES_MAX_TAG ||
+             strlen(mount->path) >= GUEST_MAX_PATH ||
+             strlen(mount->aname) >= GUEST_MAX_PATH ||
+             strchr(mount->aname, ','))
+        snprintf(error, size, "the tag, the path or the aname is invalid");
     else if (share && (share->mounted || share->status >= 0))
         snprintf(error, size, "the share is already mounted");
     else if (share && strcmp(share->path, mount->path) != 0)
@@ -377,10 +378,15 @@ static void close_pipe(int *fd)
     *fd = -1;
 }
 
+static void forget(struct shares *shares, struct share *share)
+{
+    *share = shares->list[--shares->count];
+}
+
 /* The process that mounts, or the pump, has ended. Not news: the end of a
  * process that has mounted a virtio-fs share, and of a pump whose mount is on
  * request being removed. */
-static enum shares_news note_end(struct share *share)
+static enum shares_news note_end(struct shares *shares, struct share *share)
 {
     bool mounted = share->mounted;
 
@@ -388,6 +394,8 @@ static enum shares_news note_end(struct share *share)
     if (mounted && (!share->is_9p || share->leaving >= 0))
         return SHARES_NONE;
     share->mounted = false;
+    if (!share->again)
+        forget(shares, share);
     return mounted ? SHARES_UNMOUNTED : SHARES_REFUSED;
 }
 
@@ -395,7 +403,7 @@ static enum shares_news note_left(struct shares *shares, struct share *share)
 {
     close_pipe(&share->leaving);
     close_pipe(&share->status);
-    *share = shares->list[--shares->count];
+    forget(shares, share);
     return SHARES_LEFT;
 }
 
@@ -433,7 +441,7 @@ enum shares_news shares_take_news(struct shares *shares, int fd,
     if (fd == share->leaving)
         return good ? note_left(shares, share) : note_kept(share);
     if (!good)
-        return note_end(share);
+        return note_end(shares, share);
     share->mounted = share->again = true;
     return SHARES_MOUNTED;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * guest_channel - see guest_channel.h.
+ * guest_channel - see guest_channel.h: the channel, and messages from the
+ * guest. guest_channel_send.c has those to it.
  */
 #include "agent/machine/guest_channel.h"
 
 #include <string.h>
 
-#include "agent/machine/guest_command.h"
+#include "agent/machine/guest_channel_parts.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/jsonl.h"
@@ -16,14 +17,6 @@
 
 /* Limits on what a hostile guest can make the host log and queue. */
 enum { MAX_COMPLAINTS = 50, MAX_QUEUE = 16 << 20 };
-
-struct guest_channel {
-    struct jsonl_channel *channel;
-    const struct guest_channel_callbacks *callbacks;
-    void *opaque;
-    guint64 complaints;
-    struct guest_abilities abilities;
-};
 
 void guest_channel_complain(struct guest_channel *channel, const char *format,
                             ...)
@@ -379,177 +372,4 @@ void guest_channel_free(struct guest_channel *channel)
         return;
     jsonl_channel_free(channel->channel);
     g_free(channel);
-}
-
-static void guest_channel_send(struct guest_channel *channel, json_t *message)
-{
-    jsonl_channel_send(channel->channel, message, false);
-}
-
-/* ---- commands ------------------------------------------------------------ */
-
-gboolean guest_channel_check_command(struct guest_channel *channel,
-                                     const struct command *command,
-                                     GError **error)
-{
-    json_t *message = guest_command_to_json(G_MAXINT64, command,
-                                            GUEST_OUTPUT_WINDOW);
-    bool too_large = json_dumpb(message, NULL, 0, JSON_COMPACT) > WIRE_MAX_LINE;
-    const char *lacks = guest_command_lacks(&channel->abilities, command);
-
-    json_decref(message);
-    if (lacks)
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "the guest's shim is too old %s; rebuild the image with: "
-                    "stepback image build",
-                    lacks);
-    else if (too_large)
-        g_set_error_literal(
-            error, STEPBACK_ERROR, ERROR_TOO_LARGE,
-            "the command, its environment and its input exceed 1 MiB");
-    return !lacks && !too_large;
-}
-
-bool guest_channel_has_credit(const struct guest_channel *channel)
-{
-    return channel->abilities.executions > 1;
-}
-
-unsigned guest_channel_max_commands(const struct guest_channel *channel)
-{
-    return (unsigned)CLAMP(channel->abilities.executions, 1,
-                           WIRE_MAX_EXECUTIONS);
-}
-
-void guest_channel_exec(struct guest_channel *channel, gint64 id,
-                        const struct command *command)
-{
-    guest_channel_send(channel,
-                       guest_command_to_json(id, command, GUEST_OUTPUT_WINDOW));
-}
-
-void guest_channel_credit(struct guest_channel *channel, gint64 id,
-                          size_t bytes)
-{
-    if (guest_channel_has_credit(channel))
-        guest_channel_send(channel, json_pack("{s:s, s:I, s:I}", "type",
-                                              WIRE_CREDIT, "id", (json_int_t)id,
-                                              "bytes", (json_int_t)bytes));
-}
-
-void guest_channel_input(struct guest_channel *channel, gint64 id,
-                         const void *data, size_t len, bool eof)
-{
-    json_t *message = json_pack("{s:s, s:I}", "type", WIRE_INPUT, "id",
-                                (json_int_t)id);
-
-    if (len > 0)
-        json_bytes_set(message, "data", data, len);
-    if (eof)
-        json_object_set_new(message, "eof", json_true());
-    guest_channel_send(channel, message);
-}
-
-void guest_channel_resize(struct guest_channel *channel, gint64 id,
-                          unsigned rows, unsigned columns)
-{
-    guest_channel_send(channel,
-                       json_pack("{s:s, s:I, s:i, s:i}", "type", WIRE_RESIZE,
-                                 "id", (json_int_t)id, "rows", (int)rows,
-                                 "columns", (int)columns));
-}
-
-void guest_channel_signal(struct guest_channel *channel, gint64 id, int number)
-{
-    guest_channel_send(channel,
-                       json_pack("{s:s, s:I, s:i}", "type", WIRE_SIGNAL, "id",
-                                 (json_int_t)id, "signal", number));
-}
-
-void guest_channel_answer_step(struct guest_channel *channel, gint64 request,
-                               gint64 step_id, const char *text,
-                               const char *error)
-{
-    json_t *message = json_pack(
-        "{s:s, s:I, s:s*, s:s*}", "type", WIRE_STEP_ANSWER, "request",
-        (json_int_t)request, "text", text, "error", error);
-
-    if (step_id)
-        json_object_set_new(message, "step_id", json_integer(step_id));
-    guest_channel_send(channel, message);
-}
-
-/* ---- other messages ------------------------------------------------------ */
-
-void guest_channel_mount(struct guest_channel *channel, const char *tag,
-                         const char *path, const char *fstype, bool read_only)
-{
-    guest_channel_send(channel,
-                       json_pack("{s:s, s:s, s:s, s:s, s:b}", "type",
-                                 WIRE_MOUNT, "tag", tag, "path", path, "fstype",
-                                 fstype, "read_only", read_only));
-}
-
-void guest_channel_unmount(struct guest_channel *channel, const char *tag,
-                           bool force)
-{
-    guest_channel_send(channel,
-                       json_pack("{s:s, s:s, s:b}", "type", WIRE_UNMOUNT, "tag",
-                                 tag, "force", force));
-}
-
-bool guest_channel_setup(struct guest_channel *channel,
-                         const char *certificates,
-                         const struct git_identity *git)
-{
-    if (channel->abilities.setup)
-        guest_channel_send(
-            channel, json_pack("{s:s, s:s*, s:s*, s:s*}", "type", WIRE_SETUP,
-                               "certificates", certificates, "git_name",
-                               git->name, "git_email", git->email));
-    return channel->abilities.setup;
-}
-
-void guest_channel_cancel(struct guest_channel *channel, gint64 id)
-{
-    guest_channel_send(channel, json_pack("{s:s, s:I}", "type", WIRE_CANCEL,
-                                          "id", (json_int_t)id));
-}
-
-void guest_channel_rollback_notify(struct guest_channel *channel,
-                                   gint64 step_id)
-{
-    /* Droppable: a frontend may roll back any number of times while the guest
-     * does not read. */
-    jsonl_channel_send(channel->channel,
-                       json_pack("{s:s, s:I}", "type", WIRE_ROLLBACK_NOTIFY,
-                                 "step_id", (json_int_t)step_id),
-                       true);
-}
-
-void guest_channel_watch_ports(struct guest_channel *channel)
-{
-    if (channel->abilities.reports_ports)
-        guest_channel_send(channel,
-                           json_pack("{s:s}", "type", WIRE_WATCH_PORTS));
-}
-
-bool guest_channel_find_processes(struct guest_channel *channel, gint64 request,
-                                  const GArray *pids)
-{
-    if (!channel->abilities.finds_processes)
-        return false;
-    guest_channel_send(channel, guest_processes_question(request, pids));
-    return true;
-}
-
-void guest_channel_start_bulk(struct guest_channel *channel, const char *mark)
-{
-    guest_channel_send(channel, json_pack("{s:s, s:s}", "type", WIRE_BULK_START,
-                                          "mark", mark));
-}
-
-void guest_channel_shutdown(struct guest_channel *channel)
-{
-    guest_channel_send(channel, json_pack("{s:s}", "type", WIRE_SHUTDOWN));
 }
