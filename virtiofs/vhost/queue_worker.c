@@ -89,31 +89,13 @@ static void signal_eventfd(int fd)
                   g_strerror(errno));
 }
 
-/* Lock the used ring. Only threads of the pool use it besides the queue's own
- * thread; they count as busy until they are done with it, and only the queue's
- * own thread gives them requests. So no lock is needed while the pool has
- * none. */
-static bool lock_used(struct queue_worker *worker)
-{
-    bool is_shared = queue_pool_count(worker->pool) > 0;
-
-    if (is_shared)
-        pthread_mutex_lock(&worker->used_lock);
-    return is_shared;
-}
-
-static void unlock_used(struct queue_worker *worker, bool is_shared)
-{
-    if (is_shared)
-        pthread_mutex_unlock(&worker->used_lock);
-}
-
 static void signal_driver(struct queue_worker *worker)
 {
-    bool is_shared = lock_used(worker);
-    bool must = virtqueue_must_signal(&worker->vq);
+    bool must;
 
-    unlock_used(worker, is_shared);
+    pthread_mutex_lock(&worker->used_lock);
+    must = virtqueue_must_signal(&worker->vq);
+    pthread_mutex_unlock(&worker->used_lock);
     if (must)
         signal_eventfd(worker->call);
 }
@@ -121,10 +103,9 @@ static void signal_driver(struct queue_worker *worker)
 static void answer(struct queue_worker *worker,
                    const struct virtqueue_chain *chain, size_t len)
 {
-    bool is_shared = lock_used(worker);
-
+    pthread_mutex_lock(&worker->used_lock);
     virtqueue_push(&worker->vq, chain, (uint32_t)len);
-    unlock_used(worker, is_shared);
+    pthread_mutex_unlock(&worker->used_lock);
 }
 
 static size_t refuse(struct queue_worker *worker, struct fuse_scratch *scratch,
