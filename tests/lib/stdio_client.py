@@ -17,6 +17,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
+from sanitizer import is_sanitized  # noqa: E402
 from stdio_schema import SCHEMA  # noqa: E402
 
 SRCDIR = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__),
@@ -226,9 +227,8 @@ class Agent:
     def memory(self):
         """The most that the agent had at a time, in KiB; 0 where a sanitizer's
         own is too much to tell."""
-        with open("/proc/%d/maps" % self.process.pid) as file:
-            if "libasan" in file.read():
-                return 0
+        if is_sanitized(self.process.pid):
+            return 0
         with open("/proc/%d/status" % self.process.pid) as file:
             return int(re.search(r"VmHWM:\s*(\d+)", file.read()).group(1))
 

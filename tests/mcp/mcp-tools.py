@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from mcp_client import (MODERN, NoMachine, Server, connect, read,  # noqa: E402
                         write)
+from sanitizer import is_sanitized  # noqa: E402
 from stdio_client import Agent, contains, equal, main, test  # noqa: E402
 
 TOOLS = ["execute_command", "read_file", "write_file", "edit_file",
@@ -155,10 +156,8 @@ def edits_are_bounded(place):
     write(place, "file", letters)
     server = Server(place)
     client = server.client
-    with open("/proc/%d/maps" % server.process.pid) as maps:
-        if "libasan" not in maps.read():
-            resource.prlimit(server.process.pid, resource.RLIMIT_AS,
-                             (4 << 30,) * 2)
+    if not is_sanitized(server.process.pid):
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (4 << 30,) * 2)
     text = client.refusal("edit_file", path="file", old_text="a",
                           new_text="b" * 3000000, replace_all=True)
     contains(text, "%d bytes long" % (3000000 << 20))

@@ -7,6 +7,7 @@ import traceback
 
 import net_lab as lab
 from net_guest import Connection, Failed, Packet, echo
+from sanitizer import is_sanitized
 
 
 def check(condition, text):
@@ -44,9 +45,8 @@ def is_shut(guest, address, **more):
 def memory(guest):
     """The most that it had at a time, in MB; 0 where a sanitizer's own is too
     much to tell."""
-    with open(f"/proc/{guest.process.pid}/maps", encoding="utf-8") as maps:
-        if "libasan" in maps.read():
-            return 0
+    if is_sanitized(guest.process.pid):
+        return 0
     with open(f"/proc/{guest.process.pid}/status", encoding="ascii") as status:
         for line in status:
             if line.startswith("VmHWM"):
