@@ -45,7 +45,7 @@ static void add_job(struct cli_table *table, json_t *job)
         table, g_strdup_printf("%" G_GINT64_FORMAT, id),
         code ? g_strdup_printf("ended (%d)", (int)json_integer_value(code))
              : g_strdup(text_of(job, "state")),
-        g_strdup(text_of(job, "started")),
+        cli_table_age(json_string_value(json_object_get(job, "started"))),
         cli_options_printable(text_of(job, "label")),
         cli_options_printable(bytes ? bytes : ""));
     cli_table_paint(table, 0, PAINT_ID);
@@ -58,9 +58,9 @@ static void add_job(struct cli_table *table, json_t *job)
 static void print_jobs(json_t *list, const struct cli_output *output)
 {
     static const struct cli_table_column columns[] = {
-        { "ID", TABLE_RIGHT },     { "STATE", TABLE_LEFT },
-        { "STARTED", TABLE_LEFT }, { "LABEL", TABLE_END },
-        { "COMMAND", TABLE_END },  { NULL },
+        { "ID", TABLE_RIGHT },    { "STATE", TABLE_LEFT },
+        { "SINCE", TABLE_LEFT },  { "LABEL", TABLE_END },
+        { "COMMAND", TABLE_END }, { NULL },
     };
     g_autoptr(cli_table) table = cli_table_new(output, columns);
     json_t *job;

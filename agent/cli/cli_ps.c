@@ -56,32 +56,6 @@ static json_t *record_to_json(const struct sandbox_record *record)
 
 /* ---- ps ------------------------------------------------------------------ */
 
-/* Return "3 minutes", "2 hours": a new string; "-" for NULL. */
-static char *time_since(const char *time)
-{
-    static const struct {
-        gint64 seconds;
-        const char *unit;
-    } units[] = { { 2 * 86400, "days" },
-                  { 2 * 3600, "hours" },
-                  { 120, "minutes" } };
-    static const gint64 lengths[] = { 86400, 3600, 60 };
-    g_autoptr(GDateTime) then = time ? g_date_time_new_from_iso8601(time, NULL)
-                                     : NULL;
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    gint64 seconds;
-
-    if (!then)
-        return g_strdup("-");
-    seconds = MAX(g_date_time_difference(now, then) / G_USEC_PER_SEC, 0);
-    for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
-        if (seconds >= units[i].seconds)
-            return g_strdup_printf("%" G_GINT64_FORMAT " %s",
-                                   seconds / lengths[i], units[i].unit);
-    }
-    return g_strdup_printf("%" G_GINT64_FORMAT " s", seconds);
-}
-
 static enum cli_paint paint_of(enum sandbox_status status)
 {
     switch (status) {
@@ -119,7 +93,7 @@ static void add_row(struct cli_table *table,
 
     cli_table_add(table, g_strdup(record->name),
                   g_strdup(sandbox_status_name(record->status)),
-                  time_since(time),
+                  cli_table_age(time),
                   record->problem ? cli_options_printable(record->problem)
                                   : describe_folders(record));
     cli_table_paint(table, 0, PAINT_ID);

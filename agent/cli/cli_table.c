@@ -190,3 +190,28 @@ unsigned cli_table_print(const struct cli_table *table)
         print_row(table, widths, g_ptr_array_index(table->rows, i));
     return table->rows->len + table->output->terminal;
 }
+
+char *cli_table_age(const char *time)
+{
+    static const struct {
+        gint64 seconds;
+        const char *unit;
+    } units[] = { { 2 * 86400, "days" },
+                  { 2 * 3600, "hours" },
+                  { 120, "minutes" } };
+    static const gint64 lengths[] = { 86400, 3600, 60 };
+    g_autoptr(GDateTime) then = time ? g_date_time_new_from_iso8601(time, NULL)
+                                     : NULL;
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    gint64 seconds;
+
+    if (!then)
+        return g_strdup("-");
+    seconds = MAX(g_date_time_difference(now, then) / G_USEC_PER_SEC, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+        if (seconds >= units[i].seconds)
+            return g_strdup_printf("%" G_GINT64_FORMAT " %s",
+                                   seconds / lengths[i], units[i].unit);
+    }
+    return g_strdup_printf("%" G_GINT64_FORMAT " s", seconds);
+}

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -183,6 +184,7 @@ def background(place):
         assert eventually(lambda: box.text("job", "logs", id) == "begin\n", 10)
         job, = box.jobs()
         equal((job["state"], job["label"]), ("running", "echo"))
+        assert re.match(r" *%s +running +\d+ s +echo " % id, box.text("jobs"))
         follower = box.start("job", "logs", "-f", id, stdout=subprocess.PIPE)
         done = box.run("attach", id, input=b"one\n")
         equal((done.returncode, done.stdout), (4, b"begin\ngot one\n"))
