@@ -23,6 +23,7 @@ struct parked {
     GPtrArray *queues;
     uint64_t interrupted[MAX_INTERRUPTED]; /* a ring; 0: none */
     unsigned next_interrupted;
+    bool holds_signals;
     bool warned_full; /* warned once: a client must not be able to fill the log
                        */
 };
@@ -44,6 +45,11 @@ struct parked *parked_new(void)
     pthread_mutex_init(&parked->lock, NULL);
     parked->queues = g_ptr_array_new();
     return parked;
+}
+
+void parked_hold_signals(struct parked *parked)
+{
+    parked->holds_signals = true;
 }
 
 void parked_free(struct parked *parked)
@@ -138,6 +144,12 @@ void parked_fail(struct parked *parked, int error)
 
 /* ---- interrupts ---------------------------------------------------------- */
 
+static bool can_interrupt(const struct parked *parked,
+                          const struct parked_request *request)
+{
+    return !parked->holds_signals || request->is_lock;
+}
+
 static bool interrupt_in_queue(struct parked_queue *queue, uint64_t unique)
 {
     for (GList *at = queue->held.head; at; at = at->next) {
@@ -145,6 +157,8 @@ static bool interrupt_in_queue(struct parked_queue *queue, uint64_t unique)
 
         if (request->unique != unique)
             continue;
+        if (!can_interrupt(queue->parked, request))
+            return true;
         g_queue_delete_link(&queue->held, at);
         push_ready(queue, request, -EINTR);
         queue->wake(queue->opaque);
@@ -199,7 +213,8 @@ static int put_locked(struct parked_queue *queue, uint64_t releases,
 
     if (parked->denials > releases && !request->is_lock)
         return -EPERM;
-    if (was_interrupted(parked, request->unique))
+    if (was_interrupted(parked, request->unique) &&
+        can_interrupt(parked, request))
         return -EINTR;
     if (is_full(parked, request->size))
         return -ENOSPC;

@@ -41,6 +41,10 @@ struct parked_request {
 
 struct parked *parked_new(void);
 
+/* From now on parked_interrupt() interrupts only requests that wait for a
+ * lock. */
+void parked_hold_signals(struct parked *parked);
+
 /* All queues must be freed. NULL is allowed. */
 void parked_free(struct parked *parked);
 

@@ -24,7 +24,7 @@ struct raw_options {
     gboolean no_readdirplus, no_killpriv, nothing;
     gboolean posix_acl, security_label, posix_locks, flocks, writeback,
         announce_submounts;
-    gboolean foreground, restartable;
+    gboolean foreground, restartable, hold_signals;
     int pool_size;
 };
 
@@ -132,6 +132,7 @@ static gboolean apply_raw(struct options *options,
     options->server.posix_locks = raw->posix_locks;
     options->server.flocks = raw->flocks;
     options->server.writeback = raw->writeback;
+    options->server.hold_signals = raw->hold_signals;
     options->server.announce_submounts = raw->announce_submounts;
     options->server.no_readdirplus = raw->no_readdirplus;
     options->server.no_killpriv = raw->no_killpriv;
@@ -220,6 +221,8 @@ static void add_program_entries(GOptionContext *context,
         { "thread-pool-size", 0, 0, G_OPTION_ARG_INT, &raw->pool_size,
           "Threads for slow requests, besides one for each queue (default: 4)",
           "N" },
+        { "hold-signals", 0, 0, G_OPTION_ARG_NONE, &raw->hold_signals,
+          "Let no signal interrupt a change that waits for a decision", NULL },
         { "restartable", 0, 0, G_OPTION_ARG_NONE, &raw->restartable,
           "Let another daemon replace this one while the machine runs", NULL },
         { "foreground", 'f', 0, G_OPTION_ARG_NONE, &raw->foreground,

@@ -36,6 +36,7 @@ struct fuse_server_config {
     struct id_maps ids;  /* borrowed */
     bool posix_locks;    /* the client's fcntl() locks are host locks */
     bool flocks;         /* the client's flock() locks are host locks */
+    bool hold_signals;   /* parked changes are not interrupted */
 };
 
 #endif

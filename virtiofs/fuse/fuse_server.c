@@ -29,7 +29,8 @@ struct operation {
 
 /* INTERRUPT has no reply of its own. A parked request is answered with EINTR,
  * so that a process with a pending change can be killed; all other requests end
- * soon. */
+ * soon. A client that pauses processes sends it for the pause, too: it has
+ * --hold-signals, and ends a request by the decision, or with the mount. */
 static int fuse_op_interrupt(struct fuse_server *server,
                              struct fuse_request *request,
                              struct fuse_node *node)
@@ -151,6 +152,8 @@ struct fuse_server *fuse_server_new(struct ic *ic,
     server->nodes = fuse_nodes_new(ic);
     server->handles = fuse_handles_new(ic);
     server->parked = parked_new();
+    if (config->hold_signals)
+        parked_hold_signals(server->parked);
     server->locks = file_locks_new(ic, server->parked);
     ic_set_unparked(ic, on_unparked, server->parked);
     return server;
