@@ -25,6 +25,7 @@ static const struct {
     { ERROR_NO_BUBBLEWRAP, "no_bubblewrap" },
     { ERROR_NO_USER_NAMESPACES, "no_user_namespaces" },
     { ERROR_NO_FUSE, "no_fuse" },
+    { ERROR_NO_CGROUP, "no_cgroup" },
     { ERROR_NOTHING_TO_UNDO, "nothing_to_undo" },
     { ERROR_UNDO_BARRIER, "undo_barrier" },
     { ERROR_STEP_UNPROTECTED, "step_unprotected" },

@@ -3,10 +3,12 @@
  * stepback-local - makes the namespaces of a local sandbox, then becomes
  * bubblewrap.
  *
- *     stepback-local --control=FD --folders=LETTERS [--network] -- BWRAP ARG...
+ *     stepback-local --control=FD --folders=LETTERS [--root=TREE] [--network]
+ *         -- BWRAP ARG...
  *     stepback-local --probe
  *
- * There is a letter for each folder: "w", or "r" for a read-only one. The
+ * There is a letter for each folder: "w", or "r" for a read-only one. TREE
+ * replaces the system of the host. The
  * supervisor gets the /dev/fuse of each folder (wire.h) and has it served by
  * stepback-virtiofsd, outside. Nothing here reads what a guest can write.
  * --probe only tries whether the host allows the namespaces.
@@ -32,7 +34,7 @@
 
 struct options {
     int control;
-    const char *folders;
+    const char *folders, *root;
     bool network;
     char **command;
 };
@@ -48,6 +50,7 @@ static void parse(int argc, char **argv, struct options *options)
     static const struct option known[] = {
         { "control", required_argument, NULL, 'c' },
         { "folders", required_argument, NULL, 'f' },
+        { "root", required_argument, NULL, 'r' },
         { "network", no_argument, NULL, 'n' },
         { "probe", no_argument, NULL, 'p' },
         { "version", no_argument, NULL, 'v' },
@@ -60,6 +63,8 @@ static void parse(int argc, char **argv, struct options *options)
             options->control = atoi(optarg);
         else if (option == 'f')
             options->folders = optarg;
+        else if (option == 'r')
+            options->root = optarg;
         else if (option == 'n')
             options->network = true;
         else if (option == 'p') {
@@ -130,6 +135,7 @@ int main(int argc, char **argv)
     struct options options = { .control = -1 };
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t count = 0, folders;
+    int root = -1;
 
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
@@ -142,8 +148,12 @@ int main(int argc, char **argv)
         fds[count] = open_device("/dev/fuse", LOCAL_NO_FUSE);
     if (options.network)
         fds[count++] = open_device("/dev/net/tun", LOCAL_NO_NETWORK);
+    if (options.root)
+        root = namespaces_open_root(options.root);
     namespaces_become_own();
     limit_processes();
+    if (root >= 0)
+        namespaces_mount_root(root);
     for (size_t i = 0; i < folders; i++)
         namespaces_mount((unsigned)i, options.folders[i] == 'r', fds[i]);
     network_open_loopback();

@@ -125,6 +125,29 @@ void namespaces_enter(void)
         enter_as_user();
 }
 
+int namespaces_open_root(const char *path)
+{
+    int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+    if (tree < 0)
+        report_failure(LOCAL_FAILED, "cannot open %s", path);
+    return tree;
+}
+
+void namespaces_mount_root(int tree)
+{
+    struct mount_attr attributes = {
+        .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+    };
+
+    if (mount_setattr(tree, "", AT_EMPTY_PATH, &attributes,
+                      sizeof(attributes)) < 0 ||
+        mkdir(LOCAL_ROOT, 0755) < 0 ||
+        move_mount(tree, "", AT_FDCWD, LOCAL_ROOT, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        report_failure(LOCAL_FAILED, "cannot mount the image's root");
+    close(tree);
+}
+
 void namespaces_become_own(void)
 {
     if (is_root && (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 ||

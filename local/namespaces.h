@@ -21,6 +21,13 @@ enum { LOCAL_FIRST_ID = 0x70000000, LOCAL_IDS = 65536 };
  * opened them. Exit on failure. */
 void namespaces_enter(void);
 
+/* Open the tree of a root file system, still with the ids of the host. Exit on
+ * failure. */
+int namespaces_open_root(const char *path);
+
+/* Mount it read-only at LOCAL_ROOT, with the ids of the namespace. */
+void namespaces_mount_root(int tree);
+
 /* Take the ids of the namespace, and prepare mounts. Exit on failure. */
 void namespaces_become_own(void);
 

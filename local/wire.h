@@ -28,4 +28,7 @@ enum {
 /* Where the folders are mounted in the namespaces: NUMBER below this. */
 #define LOCAL_MOUNTS "/tmp/folders"
 
+/* Where the root file system of an image is mounted, if there is one. */
+#define LOCAL_ROOT "/tmp/root"
+
 #endif

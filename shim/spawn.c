@@ -222,6 +222,19 @@ static void write_script(const char *text, char *path, size_t size)
              hold_text("the script", text, strlen(text)));
 }
 
+/* When memory is used up, the kernel ends commands before the shim, and before
+ * the program that keeps the sandbox. It fails if the value is higher already.
+ */
+static void become_oom_victim(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    ssize_t put = fd >= 0 ? write(fd, "300", 3) : 0;
+
+    (void)put;
+    if (fd >= 0)
+        close(fd);
+}
+
 /* The init has requested an address, and removes the file when it has one. */
 static void wait_for_network(void)
 {
@@ -331,6 +344,7 @@ void spawn_exec(const struct spawn_request *request,
     }
     reset_signals();
     umask(022);
+    become_oom_victim();
     wait_for_network();
     enter_account(request, &account);
     enter_folder(request, &account);

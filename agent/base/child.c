@@ -190,6 +190,11 @@ void child_kill(struct child *child)
     signal_group(child, SIGKILL);
 }
 
+GPid child_pid(const struct child *child)
+{
+    return child->running ? child->pid : 0;
+}
+
 static gboolean on_grace_over(gpointer data)
 {
     struct child *child = data;

@@ -48,6 +48,9 @@ void child_expect_exit(struct child *child, unsigned wait_ms,
 
 void child_kill(struct child *child);
 
+/* Return the child's pid, or 0 if it has ended. */
+GPid child_pid(const struct child *child);
+
 /* Return true if the child ended by itself with status 0. */
 bool child_exited_cleanly(const struct child *child);
 

@@ -60,6 +60,8 @@ struct command_end {
     int exit_code;      /* 0..255; -1: unknown */
     int signal;         /* the signal that ended it, or 0 */
     bool has_processes; /* background processes may still run */
+    int oom_kills;      /* processes of the sandbox that the kernel killed
+                           meanwhile because its memory was used up */
 };
 
 #endif

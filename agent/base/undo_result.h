@@ -41,6 +41,7 @@ struct step_report {
     char *command;         /* bytes, or NULL */
     int exit_code;         /* -1: unknown */
     int number;            /* the signal that ended the command, or 0 */
+    int oom_kills;         /* as in struct command_end */
     bool has_times;        /* the step has timestamps in a log */
     char *started, *ended; /* RFC 3339; NULL: unknown */
     gint64 duration_ms;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_boot_local.h"
 #include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
@@ -239,6 +240,11 @@ static gboolean measure(struct session_config *config, unsigned rounds,
 
 int cli_boot(const struct cli_machine *machine, unsigned rounds, bool json)
 {
+    static gboolean (*const measures[])(struct session_config *, unsigned, bool,
+                                        GError **) = {
+        [ISOLATION_VM] = measure,
+        [ISOLATION_LOCAL] = cli_boot_local,
+    };
     g_autofree char *place = g_dir_make_tmp("stepback-boot-XXXXXX", NULL);
     g_autofree char *folder = place ? g_build_filename(place, "folder", NULL)
                                     : NULL;
@@ -251,7 +257,7 @@ int cli_boot(const struct cli_machine *machine, unsigned rounds, bool json)
                                   g_get_tmp_dir(), g_strerror(errno));
     config = make_config(machine, folder, &error);
     if (config)
-        ok = measure(config, rounds, json, &error);
+        ok = measures[config->isolation](config, rounds, json, &error);
     if (!ok)
         cli_options_failed("%s", error->message);
     if (config)

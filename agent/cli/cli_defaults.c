@@ -41,6 +41,7 @@ static const struct cli_setting settings[] = {
     { "backend", SETTING_STRING, FIELD(backend), "virtiofs" },
     { "accel", SETTING_STRING, FIELD(accel), "auto" },
     { "isolation", SETTING_STRING, FIELD(isolation), "vm" },
+    { "rootfs", SETTING_STRING, FIELD(rootfs), "" },
     { NULL },
 };
 

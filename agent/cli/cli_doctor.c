@@ -19,6 +19,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_output.h"
 #include "agent/cli/cli_place.h"
+#include "agent/local/local_cgroup.h"
 #include "agent/local/local_check.h"
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
@@ -219,6 +220,18 @@ static enum verdict check_namespaces(const struct report *report)
         local_check_namespace_remedy());
 }
 
+static enum verdict check_limits(const struct report *report)
+{
+    const char *remedy = NULL;
+    char *problem = local_cgroup_problem(&remedy);
+
+    return print_check(report, problem ? SLOW : GOOD, "limits",
+                       problem ? problem
+                               : g_strdup("memory, processors and processes of "
+                                          "local isolation"),
+                       remedy);
+}
+
 static enum verdict check_diff(const struct report *report)
 {
     return check_tool(report, "diff", "'" CLI_PROGRAM " diff' needs",
@@ -234,9 +247,10 @@ static enum verdict check_pager(const struct report *report)
 static int check_all(struct report *report)
 {
     static enum verdict (*const checks[])(const struct report *) = {
-        check_qemu,       check_daemon,   check_9p_daemon, check_network,
-        check_image,      check_kvm,      check_fuse,      check_bwrap,
-        check_namespaces, check_qemu_img, check_diff,      check_pager,
+        check_qemu,       check_daemon, check_9p_daemon, check_network,
+        check_image,      check_kvm,    check_fuse,      check_bwrap,
+        check_namespaces, check_limits, check_qemu_img,  check_diff,
+        check_pager,
     };
     enum verdict worst = GOOD;
 
@@ -284,6 +298,8 @@ static int parse_and_check(int argc, char **argv,
           "with --boot: boot this guest image", "NAME" },
         { "accel", 0, 0, G_OPTION_ARG_STRING, &options->machine.accel,
           "with --boot: auto, kvm or tcg", "ACCEL" },
+        { "isolation", 0, 0, G_OPTION_ARG_STRING, &options->machine.isolation,
+          "with --boot: vm (default) or local", "KIND" },
         CLI_OUTPUT_COLOR(&options->output),
         { "json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print JSON", NULL },
         { NULL },
@@ -296,10 +312,11 @@ static int parse_and_check(int argc, char **argv,
     if (argc > 1)
         return cli_options_wrong(
             "doctor: too many arguments; it takes options only");
-    if (!options->boot && (options->rounds != -1 || options->machine.image ||
-                           options->machine.accel))
-        return cli_options_wrong(
-            "doctor: --rounds, --image and --accel need --boot");
+    if (!options->boot &&
+        (options->rounds != -1 || options->machine.image ||
+         options->machine.accel || options->machine.isolation))
+        return cli_options_wrong("doctor: --rounds, --image, --accel and "
+                                 "--isolation need --boot");
     if (options->rounds != -1 &&
         (options->rounds < 1 || options->rounds > CLI_BOOT_MAX_ROUNDS))
         return cli_options_wrong("doctor: --rounds is a number from 1 to %d",

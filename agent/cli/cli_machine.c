@@ -19,6 +19,7 @@ void cli_machine_clear(struct cli_machine *machine)
     cli_place_clear(&machine->place);
     g_free(machine->image);
     g_free(machine->isolation);
+    g_free(machine->rootfs);
     g_free(machine->accel);
     g_free(machine->backend);
     g_free(machine->kernel);
@@ -312,11 +313,14 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         bool agrees;
     } options[] = {
         { "--isolation", has_text(session, "isolation", machine->isolation) },
+        { "--rootfs", has_text(session, "rootfs", machine->rootfs) },
         { "--image", has_text(vm, "image", machine->image) },
         { "--accel", has_text(vm, "accel", machine->accel) },
         { "--backend", has_text(session, "backend", machine->backend) },
-        { "--memory", !machine->memory || cli_machine_memory(machine) ==
-                                              json_integer_value(memory) },
+        { "--memory",
+          !machine->memory || cli_machine_memory(machine) ==
+                                  (memory ? json_integer_value(memory)
+                                          : SESSION_MEMORY_DEFAULT_MB) },
         { "--cpus", !machine->cpus ||
                         cli_machine_cpus(machine) == json_integer_value(cpus) },
         { "--persist",

@@ -17,7 +17,8 @@
 struct cli_machine {
     struct cli_place place;
     char **more_dirs; /* further working folders */
-    char *isolation, *image, *accel, *backend, *kernel, *initrd, *network;
+    char *isolation, *rootfs, *image, *accel, *backend, *kernel, *initrd,
+        *network;
     char **publish;
     char **copy_folders; /* for MCP clients */
     char *guest_undo;
@@ -51,6 +52,14 @@ void cli_machine_clear(struct cli_machine *machine);
       &(machine)->isolation,                                                   \
       "vm (default), or local: namespaces of this host's kernel",              \
       "KIND" },                                                                \
+        { "rootfs",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->rootfs,                                                  \
+          "with --isolation=local: the system of this guest image instead of " \
+          "the host's",                                                        \
+          "IMAGE" },                                                           \
         { "image",                                                             \
           0,                                                                   \
           0,                                                                   \

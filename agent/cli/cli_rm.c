@@ -15,6 +15,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_stop.h"
+#include "agent/local/local_cgroup.h"
 #include "agent/sandbox/sandbox_store.h"
 #include "agent/vm/vm_disk_store.h"
 #include "common/errors.h"
@@ -198,6 +199,7 @@ static int prune(const struct garbage *garbage, bool force)
         return CLI_FAILED;
     sandbox_store_sweep();
     runtime_dir_sweep();
+    local_cgroup_sweep();
     status = remove_all(garbage->records, false);
     if (!garbage->disks)
         note_disks_that_stay();

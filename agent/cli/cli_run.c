@@ -215,8 +215,10 @@ static void on_executed(const struct answer *answer, const GError *error,
     if (error && run->exit_code != 128 + SIGPIPE &&
         run->exit_code != EXIT_INTERRUPTED)
         cli_options_failed("%s", error->message);
-    if (!error)
+    if (!error) {
+        cli_summary_tell_oom(answer->report->oom_kills);
         cli_hints_tell_not_found(run->machine, run->exit_code);
+    }
     stop(run);
 }
 
@@ -225,7 +227,7 @@ static void print_start(const struct run *run)
     struct session_status status;
 
     session_get_status(run->session, &status);
-    fprintf(stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+    fprintf(stderr, CLI_PROGRAM ": the sandbox is up after %.1f s\n",
             (double)status.boot_ms / 1000);
 }
 
@@ -389,7 +391,7 @@ static int run_command(struct run *run, const struct run_options *options)
     run->timeout = options->timeout;
     run->cwd = options->machine.place.below;
     if (run->verbose) /* its messages would break into the line */
-        fprintf(stderr, CLI_PROGRAM ": starting the VM...\n");
+        fprintf(stderr, CLI_PROGRAM ": starting the sandbox...\n");
     else
         run->progress = cli_progress_new(what_starts, run);
     session_start(run->session, config, on_started, run);

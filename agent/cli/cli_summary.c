@@ -6,8 +6,10 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "agent/cli/cli.h"
 #include "agent/cli/cli_fit.h"
 #include "agent/client/report_json.h"
 
@@ -398,4 +400,14 @@ char *cli_summary_changes(const struct step_report *report,
     else if (report->truncated)
         g_string_append(text, "    and more\n");
     return g_string_free(text, FALSE);
+}
+
+void cli_summary_tell_oom(int kills)
+{
+    if (kills > 0)
+        fprintf(stderr,
+                CLI_PROGRAM ": the sandbox's memory was used up, and the "
+                            "kernel killed %d of its processes; give a new "
+                            "sandbox more with --memory\n",
+                kills);
 }

@@ -53,4 +53,8 @@ void cli_summary_row(const struct step_report *report, int command_max,
                      struct cli_row *ret_row);
 void cli_row_clear(struct cli_row *row);
 
+/* Say on stderr that the kernel has killed processes of the sandbox because its
+ * memory was used up; nothing for 0. */
+void cli_summary_tell_oom(int kills);
+
 #endif

@@ -66,7 +66,7 @@ static int report_start(struct sandbox_record *record, json_t *session,
                         const GError *error, gint64 began)
 {
     if (record && is_chatty())
-        fprintf(stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+        fprintf(stderr, CLI_PROGRAM ": the sandbox is up after %.1f s\n",
                 (double)(g_get_monotonic_time() - began) / G_USEC_PER_SEC);
     if (record)
         print_ports(session);

@@ -466,6 +466,8 @@ static void report_end(const struct exec_client *client,
     if (client->complaint)
         cli_options_failed("%s", client->complaint);
     print_step(client);
+    cli_summary_tell_oom(
+        (int)json_integer_value(json_object_get(client->end, "oom_kills")));
     if (client->detached)
         fprintf(stderr,
                 CLI_PROGRAM ": detached; attach again with: " CLI_PROGRAM

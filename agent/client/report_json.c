@@ -274,6 +274,8 @@ static void set_marks(json_t *object, const struct step_report *report)
         set_int(object, "below_unprotected", report->below_unprotected);
     if (report->number)
         set_int(object, "signal", report->number);
+    if (report->oom_kills)
+        set_int(object, "oom_kills", report->oom_kills);
     if (report->dropped >= 0)
         set_int(object, "dropped_output_events", report->dropped);
 }

@@ -139,6 +139,18 @@ static const char *find_problem(const char *folder)
     return NULL;
 }
 
+bool local_check_is_of_image(const char *folder)
+{
+    static const char *const image[] = { "/usr", "/etc", "/opt",  "/srv",
+                                         "/var", "/bin", "/sbin", "/lib" };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(image); i++) {
+        if (real_path_is_beneath(folder, image[i]))
+            return true;
+    }
+    return false;
+}
+
 static gboolean check_folders(const struct session_config *config,
                               GError **error)
 {
@@ -146,6 +158,8 @@ static gboolean check_folders(const struct session_config *config,
         const char *path = config->directories[i]->path;
         const char *problem = find_problem(path);
 
+        if (!problem && config->rootfs && local_check_is_of_image(path))
+            problem = "it lies in a folder of the image of --rootfs";
         if (!problem)
             continue;
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,

@@ -6,6 +6,7 @@
 #define AGENT_LOCAL_LOCAL_CHECK_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "agent/machine/session_config.h"
 
@@ -31,6 +32,10 @@ const char *local_check_namespace_remedy(void);
  * ERROR_INVALID_FIELD. */
 gboolean local_check_config(const struct session_config *config,
                             GError **error);
+
+/* Return whether a folder lies where an image has its system, which is
+ * read-only and may have no folder of that name. */
+bool local_check_is_of_image(const char *folder);
 
 /* Return the homes of the user, by $HOME and by the user database: a new
  * NULL-terminated array of one or two absolute paths that are not "/". */

@@ -103,22 +103,33 @@ static void add_namespaces(struct builder *builder)
     add_all(builder, geteuid() == 0 ? root : user);
 }
 
+/* Return the path that a file of the sandbox's system has on the host: a new
+ * string. */
+static char *system_path(const struct builder *builder, const char *path)
+{
+    const char *root = builder->command->root;
+
+    return g_strconcat(root ? root : "", path, NULL);
+}
+
 static void add_system_folder(struct builder *builder, const char *path)
 {
-    g_autofree char *link = g_file_read_link(path, NULL);
+    const char *root = builder->command->root ? LOCAL_ROOT : "";
+    g_autofree char *on_host = system_path(builder, path);
+    g_autofree char *source = g_strconcat(root, path, NULL);
+    g_autofree char *link = g_file_read_link(on_host, NULL);
     const char *const words[] = { link ? "--symlink" : "--ro-bind",
-                                  link ? link : path, path, NULL };
+                                  link ? link : source, path, NULL };
 
-    if (link || g_file_test(path, G_FILE_TEST_IS_DIR))
+    if (link || g_file_test(on_host, G_FILE_TEST_IS_DIR))
         add_all(builder, words);
 }
 
 static void add_tmpfs(struct builder *builder, const char *mode,
                       const char *path)
 {
-    const struct session_config *config = builder->command->config;
     g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT,
-                                            (guint64)config->memory_mb << 20);
+                                            builder->command->tmpfs_bytes);
     const char *const words[] = { "--perms", mode, "--size", size,
                                   "--tmpfs", path, NULL };
 
@@ -130,18 +141,23 @@ static void add_system(struct builder *builder)
     static const char *const folders[] = { "/usr",    "/bin",   "/sbin",
                                            "/lib",    "/lib32", "/lib64",
                                            "/libx32", "/etc" };
+    static const char *const image[] = { "/opt", "/srv", "/var" };
     static const char *const kernel[] = { "--proc", "/proc", "--dev", "/dev",
                                           NULL };
+    g_autofree char *ssh = system_path(builder, "/etc/ssh");
 
     for (size_t i = 0; i < G_N_ELEMENTS(folders); i++)
         add_system_folder(builder, folders[i]);
+    for (size_t i = 0; builder->command->root && i < G_N_ELEMENTS(image); i++)
+        add_system_folder(builder, image[i]);
     add_all(builder, kernel);
+    add_tmpfs(builder, "1777", "/dev/shm");
     add_tmpfs(builder, "1777", "/tmp");
     add_tmpfs(builder, "1777", "/var/tmp");
     add_tmpfs(builder, "0755", "/run");
     /* OpenSSH refuses files that seem to belong to another user, and host keys
      * are none of the sandbox's. */
-    if (g_file_test("/etc/ssh", G_FILE_TEST_IS_DIR))
+    if (g_file_test(ssh, G_FILE_TEST_IS_DIR))
         add_tmpfs(builder, "0755", "/etc/ssh");
 }
 
@@ -153,6 +169,9 @@ static gboolean add_resolver(struct builder *builder, GError **error)
     bool dns = builder->command->network && policy->dns;
     g_autofree char *path = NULL, *zone = NULL;
 
+    if (builder->command->root)
+        return add_text(builder, "--ro-bind-data", dns ? NAME_SERVER : "",
+                        "/etc/resolv.conf", error);
     if (access("/etc/resolv.conf", F_OK) == 0) {
         path = real_path_of("/etc/resolv.conf");
         if (!add_text(builder, "--ro-bind-data", dns ? NAME_SERVER : "", path,
@@ -222,7 +241,8 @@ static gboolean add_places(struct builder *builder, GError **error)
     for (char **home = homes; *home; home++) {
         struct place place = { *home, -1 };
 
-        g_array_append_val(places, place);
+        if (!builder->command->root || !local_check_is_of_image(*home))
+            g_array_append_val(places, place);
     }
     for (unsigned i = 0; i < config->n_directories; i++) {
         struct place place = { config->directories[i]->guest_path, (int)i };
@@ -307,6 +327,9 @@ static void add_helper(struct builder *builder)
     g_ptr_array_add(builder->argv, g_strdup_printf("--folders=%s", folders));
     if (command->network)
         add(builder, "--network");
+    if (command->root)
+        g_ptr_array_add(builder->argv,
+                        g_strdup_printf("--root=%s", command->root));
     add(builder, "--");
     add(builder, command->bwrap);
 }

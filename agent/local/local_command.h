@@ -4,8 +4,9 @@
  * sandbox has of the host.
  *
  * The shared folders are at their own paths. Of the host there are its programs
- * and its configuration (/usr, /etc), read-only. /run, home folders and /var
- * are not those of the host, so that no socket of the host comes in.
+ * and its configuration (/usr, /etc), read-only; or of an image. /run, home
+ * folders and /var are not those of the host, so that no socket of the host
+ * comes in.
  */
 #ifndef AGENT_LOCAL_LOCAL_COMMAND_H
 #define AGENT_LOCAL_LOCAL_COMMAND_H
@@ -17,7 +18,10 @@
 
 struct local_command {
     const char *helper, *bwrap, *shim; /* programs */
+    const char *root; /* the tree of an image's root file system; NULL: the
+                         system of the host */
     const struct session_config *config;
+    guint64 tmpfs_bytes;                /* the size of each folder in memory */
     int helper_fd, control_fd, bulk_fd; /* sockets that the child inherits */
     bool network;                       /* the sandbox has a network card */
 };

@@ -20,8 +20,10 @@
 
 #include "agent/base/child.h"
 #include "agent/base/install_paths.h"
+#include "agent/local/local_cgroup.h"
 #include "agent/local/local_check.h"
 #include "agent/local/local_command.h"
+#include "agent/local/local_rootfs.h"
 #include "agent/machine/bulk_port.h"
 #include "agent/machine/guest_channel.h"
 #include "agent/machine/machine_core.h"
@@ -39,10 +41,13 @@ enum {
 
 struct local_machine {
     char *helper, *bwrap, *shim;
+    struct local_rootfs rootfs;
     struct child *child;
     int wire; /* to stepback-local, until it is bubblewrap */
     guint wire_source;
     int control, bulk_fd; /* until the guest starts */
+    struct local_cgroup *cgroup;
+    bool held;
     struct guest_channel *guest;
     struct bulk_port *bulk;
     /* The last line of the child before the shim's hello: afterwards the guest
@@ -122,6 +127,7 @@ static void serve_folders(struct machine *machine, const int *fds, size_t count)
                           "stepback-local did not hand over the mounts");
         return;
     }
+    machine->times.mounted = g_get_monotonic_time();
     for (unsigned i = 0; i < folders; i++)
         machine->launch->fuse_fds[i] = fds[i];
     if (has_network(machine))
@@ -191,21 +197,33 @@ static void on_line(struct child *child, const char *line, void *opaque)
     log_warn(LOG_SESSION, "the sandbox: %.500s", line);
     if (machine->stage != BACKEND && machine->stage != BOOTING)
         return;
+    local_rootfs_clear(&own->rootfs);
     g_free(own->last_line);
     own->last_line = g_strndup(line, 500);
+}
+
+static char *describe_end(const struct machine *machine,
+                          const struct child *child)
+{
+    const struct local_machine *own = machine->state;
+    g_autofree char *end = child_describe_exit(child);
+
+    if (machine->stage != RUNNING)
+        return g_strdup_printf("the sandbox could not be made: %s; %s",
+                               own->last_line ? own->last_line : end,
+                               local_check_namespace_remedy());
+    if (local_cgroup_oom_kills(own->cgroup) > 0)
+        return g_strdup_printf("the sandbox has ended: its memory (%u MiB) was "
+                               "used up; start it with more: --memory",
+                               session_config_memory(machine->config));
+    return g_strdup_printf("the sandbox has ended: bubblewrap %s", end);
 }
 
 static void on_exited(struct child *child, void *opaque)
 {
     struct machine *machine = opaque;
     struct local_machine *own = machine->state;
-    g_autofree char *end = child_describe_exit(child);
-    g_autofree char *text =
-        machine->stage == RUNNING
-            ? g_strdup_printf("the sandbox has ended: bubblewrap %s", end)
-            : g_strdup_printf("the sandbox could not be made: %s; %s",
-                              own->last_line ? own->last_line : end,
-                              local_check_namespace_remedy());
+    g_autofree char *text = describe_end(machine, child);
 
     if (own->wire_source) { /* the reason may be there */
         g_clear_handle_id(&own->wire_source, g_source_remove);
@@ -231,6 +249,16 @@ static bool make_pair(int type, int pair[2], GError **error)
     return false;
 }
 
+/* Half of the memory, as is usual: one full folder leaves room for processes.
+ */
+static guint64 tmpfs_bytes(const struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+    guint64 bytes = (guint64)session_config_memory(machine->config) << 20;
+
+    return local_cgroup_limits_memory(own->cgroup) ? bytes / 2 : bytes;
+}
+
 static gboolean begin(struct machine *machine, GError **error)
 {
     struct local_machine *own = machine->state;
@@ -244,6 +272,8 @@ static gboolean begin(struct machine *machine, GError **error)
             .helper = own->helper,
             .bwrap = own->bwrap,
             .shim = own->shim,
+            .root = own->rootfs.path,
+            .tmpfs_bytes = tmpfs_bytes(machine),
             .config = machine->config,
             .helper_fd = wire[1],
             .control_fd = control[1],
@@ -279,11 +309,15 @@ static void start_bulk(const char *mark, void *opaque)
     guest_channel_start_bulk(own->guest, mark);
 }
 
-/* The servers have the mounts: stepback-local may go on. */
+/* The servers have the mounts: stepback-local may go on. It has no child yet,
+ * so that all of the sandbox will be in its cgroup. */
 static gboolean start(struct machine *machine, int network_fd, GError **error)
 {
     struct local_machine *own = machine->state;
 
+    if (child_pid(own->child) &&
+        !local_cgroup_add(own->cgroup, child_pid(own->child), error))
+        return FALSE;
     own->guest = guest_channel_new(fd_steal(&own->control),
                                    &machine_guest_callbacks, machine);
     own->bulk = bulk_port_new(fd_steal(&own->bulk_fd), start_bulk, own);
@@ -308,22 +342,35 @@ static gboolean find_helper(const char *name, char **ret_path, GError **error)
     return FALSE;
 }
 
+static gboolean find_rootfs(struct local_machine *own,
+                            const struct session_config *config, GError **error)
+{
+    return !config->rootfs ||
+           (local_rootfs_open(config->rootfs, &own->rootfs, error) &&
+            share_check_file(config, "the image's root file system",
+                             own->rootfs.path, error));
+}
+
 static gboolean prepare(struct machine *machine, GError **error)
 {
     const struct session_config *config = machine->config;
     struct local_machine *own = g_new0(struct local_machine, 1);
 
-    own->wire = own->control = own->bulk_fd = -1;
+    own->wire = own->control = own->bulk_fd = own->rootfs.lock = -1;
     machine->state = own;
     if (!local_check_config(config, error))
         return FALSE;
+    own->cgroup = local_cgroup_new(config, error);
+    if (!own->cgroup)
+        return FALSE;
+    machine->launch->holds_signals = local_cgroup_can_freeze(own->cgroup);
     own->bwrap = local_check_find_bwrap(error);
     return own->bwrap && find_helper(LOCAL_HELPER, &own->helper, error) &&
            find_helper("stepback-shim", &own->shim, error) &&
            share_check_file(config, "bubblewrap", own->bwrap, error) &&
            share_check_file(config, "stepback-local", own->helper, error) &&
            share_check_file(config, "stepback-shim", own->shim, error) &&
-           local_check_fuse(error);
+           local_check_fuse(error) && find_rootfs(own, config, error);
 }
 
 static void free_state(struct machine *machine)
@@ -334,6 +381,7 @@ static void free_state(struct machine *machine)
         return;
     g_clear_handle_id(&own->wire_source, g_source_remove);
     child_free(own->child);
+    local_cgroup_free(own->cgroup);
     guest_channel_free(own->guest);
     bulk_port_free(own->bulk);
     fd_close(&own->wire);
@@ -367,15 +415,27 @@ static void stop(struct machine *machine, bool by_guest)
     child_expect_exit(own->child, GUEST_STOP_MS, TERM_GRACE_MS);
 }
 
-/* The file servers hold the request that a safeguard asks about; the processes
- * of the sandbox go on. */
+/* Without a cgroup the processes of the sandbox go on; the file servers hold
+ * the change that a safeguard asks about, and all that follow. */
 static void hold(struct machine *machine, bool hold)
 {
+    struct local_machine *own = machine->state;
+
+    own->held = local_cgroup_freeze(own->cgroup, hold);
 }
 
 static bool is_held(const struct machine *machine)
 {
-    return false;
+    const struct local_machine *own = machine->state;
+
+    return own->held;
+}
+
+static guint64 oom_kills(const struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+
+    return local_cgroup_oom_kills(own->cgroup);
 }
 
 static struct guest_channel *guest(const struct machine *machine)
@@ -405,6 +465,7 @@ static char *console_tail(const struct machine *machine)
 }
 
 const struct machine_kind local_machine_kind = {
+    .what = "the sandbox",
     .prepare = prepare,
     .free = free_state,
     .begin = begin,
@@ -413,6 +474,7 @@ const struct machine_kind local_machine_kind = {
     .kill = kill_now,
     .hold = hold,
     .is_held = is_held,
+    .oom_kills = oom_kills,
     .guest = guest,
     .bulk = bulk,
     .waits_for = waits_for,

@@ -227,6 +227,8 @@ static char **build_argv(const struct backend_config *config)
         g_ptr_array_add(argv, g_strdup("--socket-path"));
         g_ptr_array_add(argv, g_strdup(config->fs_socket));
     }
+    if (config->holds_signals)
+        g_ptr_array_add(argv, g_strdup("--hold-signals"));
     if (config->fuse_fd < 0 && config->kind == BACKEND_VIRTIOFS)
         g_ptr_array_add(argv, g_strdup("--cache=never"));
     if (config->undo_dir) {

@@ -27,6 +27,7 @@ struct backend_config {
     enum ic_outside_policy outside_policy;
     const char *fs_socket; /* QEMU connects to it */
     int fuse_fd; /* serves this open /dev/fuse (borrowed) instead; or -1 */
+    bool holds_signals;         /* launch.h */
     const char *control_socket; /* of the undo engine */
     const char *log_level;
     unsigned timeout_ms; /* until the daemon must be ready */

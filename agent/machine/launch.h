@@ -21,6 +21,9 @@ struct launch {
      * -1. */
     int fuse_fds[SESSION_MAX_DIRECTORIES];
     char *control_sockets[SESSION_MAX_DIRECTORIES];
+    /* Signals do not interrupt a change that waits for a decision: the pause of
+     * the guest acts as one. */
+    bool holds_signals;
     char *console;
     unsigned serial; /* of the next socket */
 };

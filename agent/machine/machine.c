@@ -21,9 +21,9 @@
 #include "common/fd.h"
 #include "common/log.h"
 
-/* The end of QEMU also ends the daemon, and a rebooting guest closes the port.
- * So the daemon's clean end and the closed port count as failures only if the
- * guest still runs after this delay. On a busy host a process that frees a
+/* The end of the guest also ends the daemon, and a rebooting guest closes the
+ * port. So the daemon's clean end and the closed port count as failures only if
+ * the guest still runs after this delay. On a busy host a process that frees a
  * guest's memory needs time between closing its files and its end. */
 enum { BLAME_MS = 2000 };
 
@@ -152,7 +152,7 @@ static void on_published(json_t *payload, const GError *error, json_t *data,
         machine_fail(machine, error);
 }
 
-/* ret_fd: for QEMU, or -1. */
+/* ret_fd: for the guest, or -1. */
 static gboolean start_network(struct machine *machine, int *ret_fd,
                               GError **error)
 {
@@ -209,9 +209,11 @@ static gboolean blame_backend(gpointer data)
 {
     struct machine *machine = data;
 
+    g_autofree char *text = g_strdup_printf(
+        "the file system daemon has ended while %s runs", machine->kind->what);
+
     machine->blame_timer = 0;
-    machine_fail_with(machine, ERROR_BACKEND_FAILED,
-                      "the file system daemon has ended while QEMU runs");
+    machine_fail_with(machine, ERROR_BACKEND_FAILED, text);
     return G_SOURCE_REMOVE;
 }
 
@@ -339,6 +341,11 @@ void machine_hold(struct machine *machine, bool hold)
 bool machine_is_held(const struct machine *machine)
 {
     return machine->runs && machine->kind->is_held(machine);
+}
+
+guint64 machine_oom_kills(const struct machine *machine)
+{
+    return machine->kind->oom_kills ? machine->kind->oom_kills(machine) : 0;
 }
 
 const char *machine_waits_for(const struct machine *machine)

@@ -44,10 +44,11 @@ struct machine_callbacks {
  * own start, in ms since its kernel began, 0 if missing. */
 struct machine_times {
     gint64 started;  /* machine_new() */
-    gint64 launched; /* the daemons were ready, and QEMU was started */
+    gint64 mounted;  /* the folders' mounts were made; 0: the guest does that */
+    gint64 launched; /* the daemons were ready, and the guest was started */
     gint64 hello;    /* the shim's hello */
     gint64 ready;    /* the folders were mounted */
-    gint64 ended;    /* QEMU had ended */
+    gint64 ended;    /* the guest had ended */
     gint64 init_ms, shim_ms, uptime_ms;
 };
 

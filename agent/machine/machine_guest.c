@@ -169,7 +169,7 @@ static void on_bulk_ended(void *opaque)
     bulk_port_interrupt(machine_bulk(machine));
 }
 
-/* QEMU is ending: on_vm_exited() follows with the reason. */
+/* The guest is ending: machine_ended() follows with the reason. */
 static void on_guest_closed(void *opaque)
 {
 }

@@ -37,6 +37,8 @@ struct machine_plugs {
 };
 
 struct machine_kind {
+    const char *what; /* what the guest runs in, for messages: "QEMU" */
+
     /* The guest is a system of its own: it mounts the folders, and is set up
      * (wire.h). Otherwise it finds both done. */
     bool is_system;
@@ -65,6 +67,9 @@ struct machine_kind {
 
     void (*hold)(struct machine *machine, bool hold);
     bool (*is_held)(const struct machine *machine);
+
+    /* As machine_oom_kills(); NULL: not known. */
+    guint64 (*oom_kills)(const struct machine *machine);
 
     /* Borrowed; NULL before the guest has started. */
     struct guest_channel *(*guest)(const struct machine *machine);

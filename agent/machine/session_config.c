@@ -10,7 +10,7 @@
 #include "common/errors.h"
 #include "common/real_path.h"
 
-enum { MEMORY_DEFAULT_MB = 1024, BOOT_TIMEOUT_DEFAULT_S = 120 };
+enum { BOOT_TIMEOUT_DEFAULT_S = 120 };
 
 static const char *const guest_undo_names[] = {
     [GUEST_UNDO_OWN] = "own",
@@ -55,6 +55,12 @@ bool guest_undo_parse(const char *name, enum guest_undo *ret_policy)
     return false;
 }
 
+unsigned session_config_memory(const struct session_config *config)
+{
+    return config->memory_mb > 0 ? config->memory_mb
+                                 : SESSION_MEMORY_DEFAULT_MB;
+}
+
 struct session_config *session_config_new(void)
 {
     struct session_config *config = g_new0(struct session_config, 1);
@@ -64,7 +70,6 @@ struct session_config *session_config_new(void)
     config->network.dns = true;
     config->ports = g_array_new(FALSE, FALSE, sizeof(struct port_spec));
     config->copy_folders = g_ptr_array_new_with_free_func(g_free);
-    config->memory_mb = MEMORY_DEFAULT_MB;
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
     config->accel = ACCEL_AUTO;
     config->image = g_strdup(GUEST_IMAGE_DEFAULT);
@@ -120,6 +125,7 @@ void session_config_free(struct session_config *config)
     g_free(config->initrd);
     g_free(config->disk);
     g_free(config->image);
+    g_free(config->rootfs);
     g_free(config->console);
     g_free(config->kernel_append);
     g_strfreev(config->env);

@@ -22,6 +22,7 @@
 
 enum {
     SESSION_MEMORY_MIN_MB = 128,
+    SESSION_MEMORY_DEFAULT_MB = 1024,
     SESSION_MEMORY_MAX_MB = 1 << 20,
     SESSION_CPUS_MAX = 255,
 };
@@ -54,11 +55,14 @@ struct session_config {
     enum ic_outside_policy outside_policy;
     gboolean allow_suid, allow_devices, host_ids; /* for the file servers */
 
-    unsigned memory_mb, boot_timeout_s;
-    unsigned cpus; /* 0: depends on the accelerator */
+    unsigned boot_timeout_s;
+    unsigned memory_mb; /* 0: no limit was asked for (session_config_memory) */
+    unsigned cpus;      /* 0: depends on the accelerator, or no limit */
     enum accel accel;
     char *kernel, *initrd, *disk; /* absolute; NULL: the image's */
     char *image;
+    char *rootfs;  /* local isolation: the image whose root file system replaces
+                      the host's; or NULL */
     char *console; /* absolute; where the console's output is kept. NULL: as
                       long as the machine runs */
     char *kernel_append; /* appended to the kernel's command line; or NULL */
@@ -86,6 +90,9 @@ bool guest_undo_parse(const char *name, enum guest_undo *ret_policy);
 
 const char *isolation_name(enum isolation isolation);
 bool isolation_parse(const char *name, enum isolation *ret_isolation);
+
+/* Return how much memory a machine has, in MiB. */
+unsigned session_config_memory(const struct session_config *config);
 
 /* Create a configuration with the defaults and no folder. */
 struct session_config *session_config_new(void);

@@ -71,10 +71,21 @@ static gboolean check_folders(const struct session_config *config,
            check_copy_folders(config, error);
 }
 
+static gboolean check_rootfs(const struct session_config *config,
+                             GError **error)
+{
+    if (!config->rootfs || config->isolation == ISOLATION_LOCAL)
+        return TRUE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                        "--rootfs (\"rootfs\"): only for --isolation=local; a "
+                        "virtual machine has the root of its --image");
+    return FALSE;
+}
+
 gboolean session_config_check(const struct session_config *config,
                               GError **error)
 {
-    return check_ports(config, error) &&
+    return check_rootfs(config, error) && check_ports(config, error) &&
            session_directory_complete(
                config->directories, config->n_directories,
                config->isolation == ISOLATION_LOCAL, error) &&

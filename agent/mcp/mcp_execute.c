@@ -107,10 +107,11 @@ static void set_output(json_t *result, const struct mcp_output *output,
 
 static json_t *describe(const struct run *run, const struct answer *answer)
 {
-    static const char *const keys[] = { "step_id",     "exit_code", "signal",
-                                        "duration_ms", "undoable",  "affected",
-                                        "counts",      "changes",   "truncated",
-                                        "unprotected", "aborted",   "reason" };
+    static const char *const keys[] = {
+        "step_id",     "exit_code", "signal", "oom_kills", "duration_ms",
+        "undoable",    "affected",  "counts", "changes",   "truncated",
+        "unprotected", "aborted",   "reason",
+    };
     json_t *all = mcp_state_report(answer ? answer->report : NULL);
     json_t *result = json_object();
 

@@ -43,6 +43,9 @@ static void append_end(GString *text, json_t *result)
         g_string_append_printf(text, "exit code %" JSON_INTEGER_FORMAT, code);
     else
         g_string_append(text, "exit code unknown");
+    if (mcp_text_number(result, "oom_kills") > 0)
+        g_string_append(text, "; the sandbox's memory was used up, and the "
+                              "kernel killed a process of it");
 }
 
 /* Append why the step cannot be undone, if it cannot. */

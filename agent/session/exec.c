@@ -36,6 +36,7 @@ struct exec {
 
     int exit_code; /* -1: the command never ran, or its status is unknown */
     int number;    /* the signal that ended it, or 0 */
+    int oom_kills; /* as in struct command_end */
     bool settled;  /* no process of the command is left that could change a file
                     */
     gint64 started;
@@ -120,6 +121,7 @@ static void on_step_closed(struct step_report *report, const GError *error,
     }
     own = report ? step_report_ref(report) : plain_report(exec);
     own->number = exec->number;
+    own->oom_kills = exec->oom_kills;
     own->dropped = (gint64)exec->dropped;
     why = stop_error(exec);
     exec->callbacks->completed(exec, own, exec->opaque);
@@ -326,7 +328,8 @@ struct command_end exec_end(const struct exec *exec)
 {
     return (struct command_end){ .exit_code = exec->exit_code,
                                  .signal = exec->number,
-                                 .has_processes = !exec->settled };
+                                 .has_processes = !exec->settled,
+                                 .oom_kills = exec->oom_kills };
 }
 
 void exec_consume(struct exec *exec, size_t len)
@@ -458,6 +461,7 @@ bool exec_take_completed(struct exec *exec, const struct command_end *end)
         return false;
     exec->exit_code = end->exit_code;
     exec->number = end->signal;
+    exec->oom_kills = end->oom_kills;
     exec->settled = !end->has_processes;
     close_step(exec);
     return true;

@@ -40,9 +40,16 @@ void session_on_output(const struct command_output *output, void *opaque)
 void session_on_completed(gint64 id, const struct command_end *end,
                           void *opaque)
 {
-    struct exec *exec = find(opaque, id);
+    struct session *session = opaque;
+    struct exec *exec = find(session, id);
+    const struct execution *execution = execution_find(session, id);
+    struct command_end counted = *end;
 
-    check(opaque, exec && exec_take_completed(exec, end), "end");
+    if (execution)
+        counted.oom_kills = (int)MIN(machine_oom_kills(session->machine) -
+                                         execution->oom_before,
+                                     G_MAXINT);
+    check(session, exec && exec_take_completed(exec, &counted), "end");
 }
 
 void session_on_input_taken(gint64 id, size_t bytes, void *opaque)

@@ -145,6 +145,7 @@ static void on_started(const struct exec *exec, const struct command *command,
     };
 
     execution->started = g_get_real_time();
+    execution->oom_before = machine_oom_kills(execution->session->machine);
     execution->step_id = exec_step_id(exec);
     if (execution->step_id)
         session_send(execution->session, &event);

@@ -35,6 +35,7 @@ struct execution {
     guint64 output_bytes;
 
     /* How it ended. */
+    guint64 oom_before; /* machine_oom_kills() when it started */
     struct command_end end;
     gint64 step_id;
     struct step_report *report;

@@ -89,13 +89,14 @@ static const struct machine_callbacks callbacks = {
     .processes = on_processes,
 };
 
-gboolean boot_trial_run(const struct session_config *config,
-                        struct boot_trial *ret_trial, GError **error)
+gboolean boot_trial_run_kind(const struct machine_kind *kind,
+                             const struct session_config *config,
+                             struct boot_trial *ret_trial, GError **error)
 {
     struct trial trial = { .loop = g_main_loop_new(NULL, FALSE) };
 
-    trial.machine = machine_new(&vm_machine_kind, config, "error", &callbacks,
-                                &trial, error);
+    trial.machine = machine_new(kind, config, "error", &callbacks, &trial,
+                                error);
     if (!trial.machine) {
         g_main_loop_unref(trial.loop);
         return FALSE;
@@ -109,6 +110,12 @@ gboolean boot_trial_run(const struct session_config *config,
         return TRUE;
     g_propagate_error(error, trial.error);
     return FALSE;
+}
+
+gboolean boot_trial_run(const struct session_config *config,
+                        struct boot_trial *ret_trial, GError **error)
+{
+    return boot_trial_run_kind(&vm_machine_kind, config, ret_trial, error);
 }
 
 /* QEMU ends before the shim could say hello, so the machine reports a

@@ -14,8 +14,13 @@ struct boot_trial {
     enum accel accel;
 };
 
-/* Start a machine until its folders are mounted, then end it. Fails with the
- * errors of machine_new() and of its "failed" callback. */
+/* Start a machine of this kind until its folders are mounted, then end it.
+ * Fails with the errors of machine_new() and of its "failed" callback. */
+gboolean boot_trial_run_kind(const struct machine_kind *kind,
+                             const struct session_config *config,
+                             struct boot_trial *ret_trial, GError **error);
+
+/* The same for a virtual machine. */
 gboolean boot_trial_run(const struct session_config *config,
                         struct boot_trial *ret_trial, GError **error);
 

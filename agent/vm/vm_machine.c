@@ -52,7 +52,7 @@ static gboolean start(struct machine *machine, int network_fd, GError **error)
         .qemu = own->qemu,
         .image = own->image,
         .accel = own->accel,
-        .memory_mb = machine->config->memory_mb,
+        .memory_mb = session_config_memory(machine->config),
         .cpus = machine->config->cpus,
         .network_fd = network_fd,
         .disk = vm_disk_path(own->disk),
@@ -260,6 +260,7 @@ static enum accel accel(const struct machine *machine)
 }
 
 const struct machine_kind vm_machine_kind = {
+    .what = "QEMU",
     .is_system = true,
     .prepare = prepare,
     .free = free_state,

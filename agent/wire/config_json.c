@@ -39,6 +39,7 @@ static const char *const fields[] = {
     "ports",
     "copy_folders",
     "isolation",
+    "rootfs",
     "vm",
     "force_share",
     NULL,
@@ -343,7 +344,8 @@ static gboolean parse(struct session_config *config, json_t *payload,
         return FALSE;
     config->isolation = is_local ? ISOLATION_LOCAL : ISOLATION_VM;
     config->backend = is_9p ? BACKEND_9P : BACKEND_VIRTIOFS;
-    return network_policy_parse(json_object_get(payload, "network_policy"),
+    return parse_copy(payload, "rootfs", &config->rootfs, error) &&
+           network_policy_parse(json_object_get(payload, "network_policy"),
                                 &config->network, error) &&
            ports_from_json(json_object_get(payload, "ports"), config->ports,
                            error) &&
@@ -385,11 +387,12 @@ static void set_path(json_t *object, const char *key, const char *path)
 
 static json_t *vm_to_json(const struct session_config *config)
 {
-    json_t *vm = json_pack("{s:i, s:s, s:s, s:i}", "memory_mb",
-                           (int)config->memory_mb, "accel",
+    json_t *vm = json_pack("{s:s, s:s, s:i}", "accel",
                            accel_name(config->accel), "image", config->image,
                            "boot_timeout_seconds", (int)config->boot_timeout_s);
 
+    if (config->memory_mb > 0)
+        json_object_set_new(vm, "memory_mb", json_integer(config->memory_mb));
     if (config->cpus > 0)
         json_object_set_new(vm, "cpus", json_integer(config->cpus));
     set_path(vm, "kernel", config->kernel);
@@ -445,8 +448,10 @@ static void add_environment(json_t *payload,
 json_t *config_to_json(const struct session_config *config)
 {
     json_t *payload = json_pack(
-        "{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:s, s:s*}",
-        "isolation", isolation_name(config->isolation), "vm_mode",
+        "{s:s, s:s*, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:s, "
+        "s:s*}",
+        "isolation", isolation_name(config->isolation), "rootfs",
+        config->rootfs, "vm_mode",
         config->persistent ? "persistent" : "ephemeral", "backend",
         backend_kind_name(config->backend), "external_modification_policy",
         config->outside_policy == IC_OUTSIDE_WARN ? "warn" : "barrier",

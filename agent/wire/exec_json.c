@@ -199,6 +199,9 @@ json_t *exec_exit_to_json(const struct exec_exit *exit)
 
     if (exit->end.signal)
         json_object_set_new(payload, "signal", json_integer(exit->end.signal));
+    if (exit->end.oom_kills)
+        json_object_set_new(payload, "oom_kills",
+                            json_integer(exit->end.oom_kills));
     if (exit->step_id)
         json_object_set_new(payload, "step_id", json_integer(exit->step_id));
     if (exit->report)

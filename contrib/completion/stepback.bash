@@ -98,6 +98,7 @@ _stepback() {
         ;;
     --backend) COMPREPLY=($(compgen -W 'virtiofs 9p' -- "$cur")) && return ;;
     --accel) COMPREPLY=($(compgen -W 'auto kvm tcg' -- "$cur")) && return ;;
+    --rootfs) COMPREPLY=($(compgen -W 'debian' -- "$cur")) && return ;;
     --isolation) COMPREPLY=($(compgen -W 'vm local' -- "$cur")) && return ;;
     --image | --flavour)
         COMPREPLY=($(compgen -W 'minimal debian' -- "$cur"))

@@ -18,6 +18,7 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import without_script  # noqa: E402
+from local_case import lack  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from stdio_client import (BUILDDIR, FAKE_QEMU, PATIENCE, Skip, contains,  # noqa: E402
                           equal, eventually, main, test)
@@ -203,6 +204,19 @@ def traced_sandbox(place):
             (("rm", "share"), 0, "share", outside)]
 
 
+def local_commands(place, traced):
+    """Local isolation, where this host can have it: the sandbox is a real one."""
+    if lack():
+        return
+    real = {"STEPBACK_LIBEXECDIR": BUILDDIR, "XDG_STATE_HOME": place.root + "/local"}
+    local = ("--isolation=local", "--no-network")
+    yield ("run", *local, "--", "echo more >>kept; echo $PATH $PWD"), 0, "/usr/bin", real
+    if not traced:
+        for words, part in ((("up", *local), "share"), (("exec", "--", "env"), "PATH=/"),
+                            (("stop",), "share"), (("rm", "share"), "share")):
+            yield words, 0, part, real
+
+
 def all_commands(place, traced):
     """Each command with what it says when it has worked."""
     vm = ("--accel", "tcg")
@@ -211,6 +225,7 @@ def all_commands(place, traced):
         (("doctor",), 0, "QEMU", {}),
         (("config",), 0, "minimal", {}),
         (("doctor", "--boot", "--rounds", "1", *vm), 0, "kernel", {}),
+        *local_commands(place, traced),
         (run, 0, "", {}),
         (("run", *vm, "--backend=9p", "--", "exit 0"), 0, "", {}),
         (("run", *vm, "--no-network", "--", "exit 0"), 0, "",
@@ -291,6 +306,13 @@ def replaceable_files_are_told(place):
         equal((what, status), (what, 125))
         contains(err, "%s: %s (" % (place.share, what))
         contains(err, "lies in it")
+    for what, more in (
+            ("bubblewrap", {"STEPBACK_PROGRAM_PATH": "%s/bin:/usr/bin:/bin" % place.share}),
+            ("the file system daemon", {"STEPBACK_LIBEXECDIR": place.share + "/bin"})):
+        status, _, err = call(place, "run", "--isolation=local", "--no-network", "--",
+                              "exit 0", **dict({"STEPBACK_LIBEXECDIR": BUILDDIR}, **more))
+        equal((what, status), (what, 125))
+        contains(err, "%s: %s (%s/bin/" % (place.share, what, place.share))
     # No word of the user's makes a file of the host out of the guest's disk.
     frontend_says = ask("session.start", vm={"accel": "tcg"}, force_share=True,
                         working_directories=[{"path": place.share}],

@@ -72,7 +72,7 @@ def late_input_is_told_at_once(place):
     process = subprocess.Popen(
         [PROGRAM, "run", "-v", "-C", place.share, "--accel", "tcg", "--", "sleep"],
         stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=place.environment())
-    while b"the VM is up" not in (line := process.stderr.readline()):
+    while b"the sandbox is up" not in (line := process.stderr.readline()):
         equal((line != b"", b"standard input" in line), (True, False))
     process.stdin.write(b"x")
     process.stdin.flush()

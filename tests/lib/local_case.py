@@ -23,16 +23,21 @@ exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
 """
 
 
+def lack():
+    """What this host lacks for such a sandbox, or None."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if not shutil.which("bwrap", path="/usr/bin:/bin"):
+        return "bubblewrap is not installed"
+    if subprocess.run(["unshare", "-Um", "true"], stderr=subprocess.DEVNULL).returncode:
+        return "there are no user namespaces here"
+    return None if os.path.exists("/dev/fuse") else "there is no /dev/fuse"
+
+
 def need():
     """Skip the test on a host that cannot run such a sandbox."""
-    if os.geteuid() != 0:
-        raise Skip("needs root")
-    if not shutil.which("bwrap", path="/usr/bin:/bin"):
-        raise Skip("bubblewrap is not installed")
-    if subprocess.run(["unshare", "-Um", "true"], stderr=subprocess.DEVNULL).returncode:
-        raise Skip("there are no user namespaces here")
-    if not os.path.exists("/dev/fuse"):
-        raise Skip("there is no /dev/fuse")
+    if lack():
+        raise Skip(lack())
 
 
 def give(place):
@@ -87,5 +92,23 @@ def left_of(place):
     return found
 
 
-__all__ = ["BUILDDIR", "LOCAL", "USER", "call", "give", "good", "left_of",
-           "need", "run"]
+def cgroup_of(pid):
+    """The path of the cgroup that a supervisor has made, or None."""
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            path = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+        except OSError:
+            continue
+        if os.path.basename(path).startswith("stepback-local-"):
+            return path
+    return None
+
+
+def controllers(cgroup):
+    """What a cgroup limits."""
+    with open(cgroup + "/cgroup.controllers") as file:
+        return file.read().split()
+
+
+__all__ = ["AS_USER", "BUILDDIR", "LOCAL", "USER", "call", "cgroup_of", "controllers",
+           "give", "good", "lack", "left_of", "need", "run"]

@@ -13,8 +13,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import LOCAL, call, left_of, need, run  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import PROGRAM, descendants, equal, eventually  # noqa: E402
-from stdio_client import main, snapshot  # noqa: E402
+from stdio_client import (PROGRAM, Agent, contains, descendants,  # noqa: E402
+                          equal, eventually, main, snapshot)
 
 WORK = "i=0; while :; do i=$((i+1)); echo $i >f$((i % 50)); rm -f old/$((i % 40)); done"
 
@@ -78,6 +78,23 @@ def supervisor(place):
 def daemon(place):
     """the file server is killed"""
     check(place, "stepback-virtiofsd")
+
+
+@sandbox_test
+def daemon_ends(place):
+    """a file server that ends by itself is reported, and no QEMU is"""
+    need()
+    agent = Agent(place, STEPBACK_QEMU=None)
+    answer = agent.ask("session.start", isolation="local", network_policy="disabled",
+                       working_directories=[{"path": place.share}])
+    equal(answer["status"], "ok")
+    for pid in descendants(agent.process.pid):
+        if name_of(pid) == "stepback-virtiofsd":
+            os.kill(pid, signal.SIGTERM)
+    contains(agent.event("event.error")["message"],
+             "the file system daemon has ended while the sandbox runs")
+    agent.close()
+    assert eventually(lambda: not left_of(place), 20), left_of(place)
 
 
 @sandbox_test
