@@ -94,6 +94,19 @@ static bool find_groups(const char *name, struct account *account)
     return found;
 }
 
+static bool find_own(struct account *account)
+{
+    const char *home = getenv("HOME");
+    char user[16];
+
+    snprintf(user, sizeof(user), "%u", (unsigned)geteuid());
+    if (!find_user(geteuid() == 0 ? "root" : user, account))
+        return false;
+    if (geteuid() != 0 && home && *home == '/')
+        snprintf(account->home, sizeof(account->home), "%s", home);
+    return true;
+}
+
 bool account_find(const char *text, struct account *account,
                   const char **ret_what)
 {
@@ -103,11 +116,11 @@ bool account_find(const char *text, struct account *account,
 
     if (colon)
         group = colon + 1;
-    snprintf(user, sizeof(user), "%.*s",
-             text ? (int)(colon ? colon - text : (int)strlen(text)) : 4,
-             text ? text : "root");
+    if (text)
+        snprintf(user, sizeof(user), "%.*s",
+                 (int)(colon ? colon - text : (int)strlen(text)), text);
     *ret_what = "user";
-    if (!find_user(user, account))
+    if (text ? !find_user(user, account) : !find_own(account))
         return false;
     *ret_what = "group";
     return find_groups(group, account);

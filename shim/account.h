@@ -23,8 +23,9 @@ struct account {
 };
 
 /* Look up "user[:group]", each a name or a number, as docker(1) does; NULL is
- * root. A number without an account runs with group 0 and home "/". False: no
- * such user or group; ret_what is the unknown part. */
+ * the user of this process, who need not be root in a local sandbox: $HOME then
+ * is the home. A number without an account runs with group 0 and home "/".
+ * False: no such user or group; ret_what is the unknown part. */
 bool account_find(const char *text, struct account *account,
                   const char **ret_what);
 

@@ -79,6 +79,17 @@ static gboolean add_text(struct builder *builder, const char *option,
 
 /* ---- the system ---------------------------------------------------------- */
 
+/* Tell the shim the home of an ordinary user, which the system need not
+ * know. */
+static void add_home(struct builder *builder)
+{
+    g_auto(GStrv) homes = local_check_homes();
+    const char *const words[] = { "--setenv", "HOME", homes[0], NULL };
+
+    if (geteuid() != 0 && homes[0])
+        add_all(builder, words);
+}
+
 static void add_namespaces(struct builder *builder)
 {
     static const char *const common[] = {
@@ -101,6 +112,7 @@ static void add_namespaces(struct builder *builder)
 
     add_all(builder, common);
     add_all(builder, geteuid() == 0 ? root : user);
+    add_home(builder);
 }
 
 /* Return the path that a file of the sandbox's system has on the host: a new

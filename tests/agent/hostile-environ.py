@@ -306,13 +306,15 @@ def replaceable_files_are_told(place):
         equal((what, status), (what, 125))
         contains(err, "%s: %s (" % (place.share, what))
         contains(err, "lies in it")
+    write(place.share + "/only/bwrap", "#!/bin/sh\n", 0o755)
     for what, more in (
-            ("bubblewrap", {"STEPBACK_PROGRAM_PATH": "%s/bin:/usr/bin:/bin" % place.share}),
+            ("bubblewrap",
+             {"STEPBACK_PROGRAM_PATH": "%s/only:/usr/bin:/bin" % place.share}),
             ("the file system daemon", {"STEPBACK_LIBEXECDIR": place.share + "/bin"})):
         status, _, err = call(place, "run", "--isolation=local", "--no-network", "--",
                               "exit 0", **dict({"STEPBACK_LIBEXECDIR": BUILDDIR}, **more))
         equal((what, status), (what, 125))
-        contains(err, "%s: %s (%s/bin/" % (place.share, what, place.share))
+        contains(err, "%s: %s (%s/" % (place.share, what, place.share))
     # No word of the user's makes a file of the host out of the guest's disk.
     frontend_says = ask("session.start", vm={"accel": "tcg"}, force_share=True,
                         working_directories=[{"path": place.share}],

@@ -63,13 +63,13 @@ def undo_as_user(place):
 
 @sandbox_test
 def identity(place):
-    """the user has the own id, no capability and no new privileges"""
+    """the user has the own id and home, no capability and no new privileges"""
     need()
     give(place)
-    out = good(place, "sh", "-c", "id -u; pwd; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' "
+    out = good(place, "sh", "-c", "id -u; echo $HOME; cd && echo here; cd - ; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' "
                "/proc/self/status", user=True)
-    equal(out.split(), [str(USER), place.share, "CapEff:", "0" * 16, "CapBnd:",
-                        out.split()[5], "NoNewPrivs:", "1", "Seccomp:", "2"])
+    equal(out.split(), [str(USER), place.root + "/home", "here", place.share, "CapEff:", "0" * 16, "CapBnd:",
+                        out.split()[7], "NoNewPrivs:", "1", "Seccomp:", "2"])
 
 
 @sandbox_test

@@ -282,6 +282,41 @@ static void unit(void)
     parked_free(parked);
 }
 
+/* Signals end only the wait for a lock, whether it has begun or not. */
+static void held_signals(void)
+{
+    unsigned wakes = 0;
+    struct parked *parked = parked_new();
+    struct parked_queue *queue = parked_queue_new(parked, count_wake, &wakes,
+                                                  g_free);
+    struct parked_request taken;
+    uint64_t releases = parked_releases(parked);
+
+    parked_hold_signals(parked);
+    parked_interrupt(parked, 1);
+    OK(parked_put(queue, releases, 1, g_strdup("early"), 6));
+    OK(parked_put(queue, releases, 2, g_strdup("late"), 5));
+    OK(parked_put_lock(queue, releases, 3, g_strdup("lock"), 5));
+    parked_interrupt(parked, 2);
+    g_assert_false(parked_has_ready(queue));
+    parked_interrupt(parked, 3);
+    g_assert_true(parked_take(queue, &taken));
+    g_assert_cmpuint(taken.unique, ==, 3);
+    g_assert_cmpint(taken.error, ==, -EINTR);
+    g_free(taken.data);
+    parked_interrupt(parked, 4);
+    g_assert_cmpint(parked_put_lock(queue, releases, 4, NULL, 0), ==, -EINTR);
+    parked_release(parked, 0);
+    for (uint64_t i = 1; i <= 2; i++) {
+        g_assert_true(parked_take(queue, &taken));
+        g_assert_cmpuint(taken.unique, ==, i);
+        OK(taken.error);
+        g_free(taken.data);
+    }
+    parked_queue_free(queue);
+    parked_free(parked);
+}
+
 static const struct {
     const char *path;
     void (*run)(gconstpointer data);
@@ -348,6 +383,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add_data_func(cases[i].path, cases[i].data, cases[i].run);
     g_test_add_func("/parked/unit", unit);
+    g_test_add_func("/parked/held-signals", held_signals);
     g_test_add_func("/parked/order", order);
     g_test_add_func("/parked/init-again", init_again);
     g_test_add_func("/parked/disconnect", disconnect);

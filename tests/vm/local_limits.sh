@@ -86,6 +86,18 @@ a_full_folder_in_memory_leaves_the_sandbox() {
     say here stepback exec work -- echo here
 }
 
+# What fills the memory is not a process here: all may have to end.
+full_memory_ends_the_sandbox_alone() {
+    stepback exec work -- sh -c 'echo more >>kept
+        for folder in /tmp /var/tmp /dev/shm /run /root; do
+            dd if=/dev/zero of=$folder/big bs=1M count=500 &
+        done; wait'
+    stepback ps -a
+    stepback stop work
+    say work stepback up work && say here stepback exec work -- echo here &&
+        grep more kept && stepback undo --yes && [ "$(cat kept)" = first ]
+}
+
 it_ends_with_its_cgroup() {
     stepback stop work && stepback rm work && ! ls -d $groups/stepback-local-*
 }
@@ -144,7 +156,8 @@ fill_work
 for name in limits_are_set exhausted_memory_ends_the_command_alone \
     a_later_command_is_not_blamed undo_works_afterwards \
     a_child_is_counted_for_its_command the_own_limits_are_out_of_reach \
-    a_full_folder_in_memory_leaves_the_sandbox it_ends_with_its_cgroup; do
+    a_full_folder_in_memory_leaves_the_sandbox full_memory_ends_the_sandbox_alone \
+    it_ends_with_its_cgroup; do
     check $name $name
 done
 fill_work
