@@ -239,13 +239,16 @@ static void lose_host(void)
         ended = true;
 }
 
-/* A host is connected if the port does not report a hang-up. */
+/* A host is connected if the port does not report a hang-up. That of a socket
+ * does not come back. */
 static void look_for_host(void)
 {
     struct pollfd poll_fd = { port.fd, 0, 0 };
 
-    if (poll(&poll_fd, 1, 0) < 0 || (poll_fd.revents & POLLHUP))
+    if (poll(&poll_fd, 1, 0) < 0 || (poll_fd.revents & POLLHUP)) {
+        ended = ended || !port.is_device;
         return;
+    }
     connected = true;
     dispatch_send_hello(&dispatch);
 }

@@ -294,8 +294,12 @@ static gboolean begin(struct machine *machine, GError **error)
     own->wire = wire[0];
     own->control = control[0];
     own->bulk_fd = bulk[0];
-    machine->runs = own->child != NULL;
-    if (own->child)
+    /* At once, since the kernel takes some 15 ms for it, in which
+     * stepback-local works. That keeps its pid, and has no child of the sandbox
+     * before it is told to go on. */
+    machine->runs = own->child &&
+                    local_cgroup_add(own->cgroup, child_pid(own->child), error);
+    if (machine->runs)
         own->wire_source = g_unix_fd_add(own->wire, G_IO_IN | G_IO_HUP, on_wire,
                                          machine);
     return machine->runs;
@@ -309,15 +313,11 @@ static void start_bulk(const char *mark, void *opaque)
     guest_channel_start_bulk(own->guest, mark);
 }
 
-/* The servers have the mounts: stepback-local may go on. It has no child yet,
- * so that all of the sandbox will be in its cgroup. */
+/* The servers have the mounts: stepback-local may go on. */
 static gboolean start(struct machine *machine, int network_fd, GError **error)
 {
     struct local_machine *own = machine->state;
 
-    if (child_pid(own->child) &&
-        !local_cgroup_add(own->cgroup, child_pid(own->child), error))
-        return FALSE;
     own->guest = guest_channel_new(fd_steal(&own->control),
                                    &machine_guest_callbacks, machine);
     own->bulk = bulk_port_new(fd_steal(&own->bulk_fd), start_bulk, own);

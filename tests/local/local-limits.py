@@ -65,7 +65,7 @@ def killed(place):
         os.kill(pid_of(place, name), signal.SIGKILL)
         assert eventually(lambda: '"running"' not in call(
             place, "ps", "-a", "--json")[1], 20)
-        assert os.path.exists(cgroup)
+        # Another sandbox that starts here may have removed it already.
         equal(call(place, *way)[0], 0)
         assert not os.path.exists(cgroup)
         call(place, "rm", name)

@@ -366,8 +366,15 @@ static void test_shutdown(struct shim_client *shim, gconstpointer data)
     g_assert_cmpint(recv(shim->fd, &byte, 1, 0), ==, 0);
 }
 
+/* A supervisor that was killed during the start of its sandbox. */
+static void test_gone_before(struct shim_client *shim, gconstpointer data)
+{
+    g_assert_cmpint(shim_run_without_host(), ==, 0);
+}
+
 static const struct shim_test tests[] = {
     { "hello", test_hello },
+    { "gone-before", test_gone_before },
     { "exec", test_exec },
     { "exit-codes", test_exit_codes },
     { "environment", test_environment },

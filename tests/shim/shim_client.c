@@ -50,6 +50,27 @@ void shim_end(struct shim_client *shim)
     shim->pid = 0;
 }
 
+int shim_run_without_host(void)
+{
+    g_autofree char *option = NULL;
+    int ends[2], status = -1;
+    pid_t pid;
+
+    g_assert_no_errno(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    close(ends[0]);
+    option = g_strdup_printf("--port=%d", ends[1]);
+    pid = fork();
+    if (pid == 0) {
+        alarm(SHIM_TIMEOUT_MS / 1000);
+        execl(SHIM_PROGRAM, SHIM_PROGRAM, option, "--no-init", "--no-cgroups",
+              (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    return status;
+}
+
 void shim_tear_down(struct shim_client *shim, gconstpointer data)
 {
     g_autofree char *clean = g_strdup_printf("rm -rf '%s'", shim->folder);
