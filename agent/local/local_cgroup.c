@@ -264,7 +264,10 @@ guint64 local_cgroup_oom_kills(const struct local_cgroup *cgroup)
                                 : NULL;
     const char *line = text ? strstr(text, "\noom_kill ") : NULL;
 
-    return line ? g_ascii_strtoull(line + strlen("\noom_kill "), NULL, 10) : 0;
+    /* Of a host without memory, and not of the sandbox. */
+    if (!line || strstr(text, "\noom 0\n"))
+        return 0;
+    return g_ascii_strtoull(line + strlen("\noom_kill "), NULL, 10);
 }
 
 char *local_cgroup_problem(const char **ret_remedy)
