@@ -45,8 +45,8 @@ void cli_table_paint(struct cli_table *table, unsigned column,
 /* Print the table on stdout. Returns the number of lines. */
 unsigned cli_table_print(const struct cli_table *table);
 
-/* Return how long ago a time in ISO 8601 is: "40 s", "3 minutes", "2 hours", and
- * "-" for NULL; a new string. */
+/* Return how long ago a time in ISO 8601 is: "40 s", "3 minutes", "2 hours";
+ * "-" for NULL. A new string. */
 char *cli_table_age(const char *time);
 
 #endif
