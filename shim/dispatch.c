@@ -189,6 +189,7 @@ static void handle_renew(struct dispatch *dispatch,
 {
     json_t *object = message->object;
     json_t *entropy = wire_decode(json_object_get(object, "entropy"));
+    json_t *network = json_object_get(object, "network");
     struct renewal renewal = { 0 };
     char error[256];
     bool ok;
@@ -196,14 +197,18 @@ static void handle_renew(struct dispatch *dispatch,
     ok = json_string_length(entropy) == WIRE_ENTROPY &&
          wire_get_string(object, "machine_id", &renewal.machine_id) &&
          wire_get_integer(object, "time_us", &renewal.time_us) &&
-         (!json_object_get(object, "mac") ||
-          wire_get_string(object, "mac", &renewal.mac));
+         (!network || (wire_get_string(network, "mac", &renewal.mac) &&
+                       wire_get_string(network, "address", &renewal.address) &&
+                       wire_get_string(network, "netmask", &renewal.netmask) &&
+                       wire_get_string(network, "gateway", &renewal.gateway) &&
+                       wire_get_string(network, "dns", &renewal.dns)));
     renewal.entropy = json_string_value(entropy);
     if (!dispatch->is_init)
         dispatch_error(dispatch, object, "the shim is not init");
     else if (!ok)
         dispatch_error(dispatch, object,
-                       "renew needs entropy, a machine_id and time_us");
+                       "renew needs entropy, a machine_id and time_us, and all "
+                       "of the network, if any");
     else
         send_outcome(dispatch, WIRE_RENEWED,
                      renew_apply(&renewal, error, sizeof(error)) ? NULL

@@ -59,9 +59,6 @@ struct guest_boot guest_note_boot(void);
 /* Set the clock, unless it is already this close to the time. */
 void guest_set_clock(int64_t time_us, int64_t slack_us);
 
-/* While this file exists, the network is being started. */
-#define GUEST_NETWORK_PENDING "/run/stepback-network-pending"
-
 /* As PID 1: end all processes, unmount, sync, power off. */
 _Noreturn void guest_power_off(struct guest_mounts *mounts);
 

@@ -7,12 +7,13 @@
  */
 #include "shim/renew.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <signal.h>
+#include <net/route.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,9 +26,6 @@
 
 #define MACHINE_ID "/etc/machine-id"
 #define CARD       "eth0"
-
-/* The image's init writes it, if the network is not up. */
-#define NETWORK_SCRIPT "/run/stepback-network"
 
 static int add_entropy(const char *entropy)
 {
@@ -67,59 +65,73 @@ static int write_machine_id(const char *id)
     return result;
 }
 
-/* A card that is up refuses another address. */
-static int set_address(const unsigned char *address)
+static bool set_address(struct sockaddr *place, const char *text)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    bool ok = inet_pton(AF_INET, text, &address.sin_addr) == 1;
+
+    memcpy(place, &address, sizeof(address));
+    return ok;
+}
+
+static bool set_mac(struct sockaddr *place, const char *text)
+{
+    unsigned char *at = (unsigned char *)place->sa_data;
+    char rest;
+
+    place->sa_family = ARPHRD_ETHER;
+    return sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", at, at + 1,
+                  at + 2, at + 3, at + 4, at + 5, &rest) == 6;
+}
+
+/* fd: any socket. */
+static int set_card(int fd, const struct renewal *renewal)
 {
     struct ifreq request = { .ifr_name = CARD };
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int result = 0;
+    struct rtentry route = { .rt_flags = RTF_UP | RTF_GATEWAY };
 
-    if (fd < 0)
+    errno = EINVAL; /* of an address that cannot be parsed */
+    if (!set_mac(&request.ifr_hwaddr, renewal->mac) ||
+        ioctl(fd, SIOCSIFHWADDR, &request) < 0 ||
+        !set_address(&request.ifr_addr, renewal->address) ||
+        ioctl(fd, SIOCSIFADDR, &request) < 0 ||
+        !set_address(&request.ifr_netmask, renewal->netmask) ||
+        ioctl(fd, SIOCSIFNETMASK, &request) < 0 ||
+        ioctl(fd, SIOCGIFFLAGS, &request) < 0)
         return -errno;
-    request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
-    memcpy(request.ifr_hwaddr.sa_data, address, 6);
-    if (ioctl(fd, SIOCSIFHWADDR, &request) < 0)
-        result = -errno;
-    close(fd);
+    request.ifr_flags |= IFF_UP;
+    if (ioctl(fd, SIOCSIFFLAGS, &request) < 0 ||
+        !set_address(&route.rt_dst, "0.0.0.0") ||
+        !set_address(&route.rt_genmask, "0.0.0.0") ||
+        !set_address(&route.rt_gateway, renewal->gateway) ||
+        ioctl(fd, SIOCADDRT, &route) < 0)
+        return -errno;
+    return 0;
+}
+
+static int write_resolver(const char *dns)
+{
+    int fd = open("/etc/resolv.conf",
+                  O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int result = fd >= 0 && dprintf(fd, "nameserver %s\n", dns) > 0 ? 0
+                                                                    : -errno;
+
+    if (fd >= 0)
+        close(fd);
     return result;
 }
 
-/* In the background: commands wait for it (spawn.c). */
-static int start_network(void)
+/* Without DHCP, whose programs would delay the first command. */
+static int start_network(const struct renewal *renewal)
 {
-    int fd = open(GUEST_NETWORK_PENDING, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    pid_t pid;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int result;
 
     if (fd < 0)
         return -errno;
+    result = set_card(fd, renewal);
     close(fd);
-    pid = fork();
-    if (pid == 0) {
-        sigset_t none;
-
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        execlp("busybox", "busybox", "sh", NETWORK_SCRIPT, (char *)NULL);
-        unlink(GUEST_NETWORK_PENDING);
-        _exit(127);
-    }
-    return pid < 0 ? -errno : 0;
-}
-
-static int begin_network(const char *mac)
-{
-    unsigned char address[6];
-    char rest;
-    int result;
-
-    if (sscanf(mac, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &address[0],
-               &address[1], &address[2], &address[3], &address[4], &address[5],
-               &rest) != 6)
-        return -EINVAL;
-    if (access(NETWORK_SCRIPT, R_OK) < 0)
-        return -errno;
-    result = set_address(address);
-    return result ? result : start_network();
+    return result ? result : write_resolver(renewal->dns);
 }
 
 bool renew_apply(const struct renewal *renewal, char *error, size_t size)
@@ -136,7 +148,7 @@ bool renew_apply(const struct renewal *renewal, char *error, size_t size)
     }
     if (!result && renewal->mac) {
         what = "network";
-        result = begin_network(renewal->mac);
+        result = start_network(renewal);
     }
     if (result)
         snprintf(error, size, "%s: %s", what, strerror(-result));

@@ -16,6 +16,7 @@ struct renewal {
     const char *machine_id;
     int64_t time_us;
     const char *mac; /* NULL: the network is up, or there is none */
+    const char *address, *netmask, *gateway, *dns;
 };
 
 /* As init. Return false with the reason in error (at most size bytes). */

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "shim/account.h"
-#include "shim/guest.h"
 #include "shim/setup.h"
 #include "shim/step_shell.h"
 #include "shim/wire.h"
@@ -243,7 +242,7 @@ static void wait_for_network(void)
     const struct timespec pause = { .tv_nsec = STEP_MS * 1000 * 1000 };
 
     for (int waited = 0; waited < MOST_MS; waited += STEP_MS) {
-        if (access(GUEST_NETWORK_PENDING, F_OK) < 0)
+        if (access("/run/stepback-network-pending", F_OK) < 0)
             return;
         nanosleep(&pause, NULL);
     }

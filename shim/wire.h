@@ -76,16 +76,17 @@
  *       What is missing is removed, if an earlier setup has written it to the
  *       disk. Executions get the variables that programs with certificates of
  *       their own need. Answered by "set_up".
- *   {"type":"renew","entropy":"...","machine_id":"...","time_us":1700000000,
- *    "mac":"52:54:00:12:34:56"}
+ *   {"type":"renew","entropy":"...","machine_id":"...",
+ *    "time_us":1700000000000000,"network":{"mac":"52:54:00:12:34:56",
+ *    "address":"10.0.2.15","netmask":"255.255.255.0","gateway":"10.0.2.2",
+ *    "dns":"10.0.2.3"}}
  *       Make this machine differ from all others that continue from the same
  *       saved state. The entropy, WIRE_ENTROPY bytes in base64, is mixed into
  *       the kernel's random numbers, which are reseeded; the clock is set to
  *       the host's CLOCK_REALTIME; the machine id, 32 hexadecimal digits, is
- *       written to /etc/machine-id unless that has one. With "mac", the network
- *       card gets this address, and the network is started: in a machine whose
- *       state is to be saved, the image's init leaves that out. Answered by
- *       "renewed".
+ *       written to /etc/machine-id unless that has one. With "network", the
+ *       network is started: in a machine whose state is to be saved, the
+ *       image's init leaves that out. Answered by "renewed".
  *   {"type":"watch_ports"}
  *       Report the ports at which programs listen, from now on.
  *   {"type":"step_answer","request":3,"step_id":7,"text":"..."}

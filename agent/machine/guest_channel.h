@@ -153,10 +153,11 @@ bool guest_channel_setup(struct guest_channel *channel,
 bool guest_channel_renews(const struct guest_channel *channel);
 /* Ask for another hello. */
 void guest_channel_request_hello(struct guest_channel *channel);
-/* Give the guest random numbers, the time, and a machine id if it has none.
- * mac: of the network card, which is then started; NULL: it is up, or there is
+/* Give the guest random numbers, the time, and a machine id if it has none;
+ * mac, dns: of the network, which is then started; NULL: it is up, or there is
  * none. "renewed" follows. */
-void guest_channel_renew(struct guest_channel *channel, const char *mac);
+void guest_channel_renew(struct guest_channel *channel, const char *mac,
+                         const char *dns);
 void guest_channel_cancel(struct guest_channel *channel, gint64 id);
 void guest_channel_rollback_notify(struct guest_channel *channel,
                                    gint64 step_id);

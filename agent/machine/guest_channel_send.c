@@ -11,6 +11,7 @@
 #include "agent/machine/guest_channel_parts.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
+#include "common/network_link.h"
 #include "shim/wire.h"
 
 static void send_message(struct guest_channel *channel, json_t *message)
@@ -157,7 +158,15 @@ static char *new_machine_id(void)
     return g_strjoinv("", parts);
 }
 
-void guest_channel_renew(struct guest_channel *channel, const char *mac)
+static json_t *describe_network(const char *mac, const char *dns)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "mac", mac, "address",
+                     NETWORK_LINK_GUEST, "netmask", NETWORK_LINK_NETMASK,
+                     "gateway", NETWORK_LINK_GATEWAY, "dns", dns);
+}
+
+void guest_channel_renew(struct guest_channel *channel, const char *mac,
+                         const char *dns)
 {
     guchar entropy[WIRE_ENTROPY];
     g_autofree char *machine_id = new_machine_id(), *text = NULL;
@@ -169,9 +178,10 @@ void guest_channel_renew(struct guest_channel *channel, const char *mac)
     text = g_base64_encode(entropy, sizeof(entropy));
     explicit_bzero(entropy, sizeof(entropy));
     send_message(channel,
-                 json_pack("{s:s, s:s, s:s, s:I, s:s*}", "type", WIRE_RENEW,
+                 json_pack("{s:s, s:s, s:s, s:I, s:o*}", "type", WIRE_RENEW,
                            "entropy", text, "machine_id", machine_id, "time_us",
-                           (json_int_t)g_get_real_time(), "mac", mac));
+                           (json_int_t)g_get_real_time(), "network",
+                           mac ? describe_network(mac, dns) : NULL));
 }
 
 void guest_channel_cancel(struct guest_channel *channel, gint64 id)

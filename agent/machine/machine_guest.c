@@ -82,7 +82,8 @@ static void renew(struct machine *machine, bool can)
 
     if (can) {
         machine->renewal_asked = true;
-        guest_channel_renew(machine_guest(machine), mac);
+        guest_channel_renew(machine_guest(machine), mac,
+                            mac ? network_guest_dns(machine->network) : NULL);
     } else if (restored) {
         machine_fail_guest(machine, ERROR_VM_LAUNCH_FAILED,
                            "the guest cannot be renewed");

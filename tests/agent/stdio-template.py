@@ -107,8 +107,8 @@ def it_is_renewed_first(place):
            for renewal in renewals], [True] * 3)
     # The card of a machine that has booted has its address already.
     macs = re.findall(r"mac=([0-9a-f:]+)", lines[0])
-    macs += [renewal["mac"] for renewal in renewals[1:]]
-    equal((len(set(macs)), "mac" in renewals[0]), (3, False))
+    macs += [renewal["network"]["mac"] for renewal in renewals[1:]]
+    equal((len(set(macs)), "network" in renewals[0]), (3, False))
 
 
 @test
@@ -123,7 +123,7 @@ def a_machine_of_another_shape_boots(place):
         equal((other.restored, other.notes), (False, []))
         made(place, count)
     closed = Machine(place, network_policy="disabled")
-    equal((closed.restored, "mac" in closed.order()[1]), (True, False))
+    equal((closed.restored, "network" in closed.order()[1]), (True, False))
     closed.end()
     # An image that was built anew.
     with open(place.image + "/initrd", "w") as file:
