@@ -84,9 +84,17 @@ class Place:
                            stderr=subprocess.DEVNULL)
 
     def sessions(self):
-        """The runtime folders that are not an agent's own."""
-        return [name for name in os.listdir(self.runtime) if "mcp.sock"
-                not in os.listdir(os.path.join(self.runtime, name))]
+        """The runtime folders that are neither an agent's own, nor of a process
+        that makes a template in the background."""
+        def files(name):
+            try:
+                return os.listdir(os.path.join(self.runtime, name))
+            except OSError:  # removed
+                return ["state.sock"]
+        return [name for name in os.listdir(self.runtime)
+                if not {"mcp.sock", "state.sock"} & set(files(name)) and
+                # Such a process creates or removes it at this moment.
+                not eventually(lambda: "state.sock" in files(name), 0.2)]
 
     def left(self):
         """Sockets, mounts and temporary files of this place."""
@@ -98,14 +106,16 @@ class Place:
             found += [line for line in mounts if self.root in line]
         return [name for name in found if "/.stepback/" not in name]
 
-    def processes(self):
-        """Of this place, that are alive."""
+    def processes(self, makers=False):
+        """Of this place, that are alive, but for those that make a template."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open("/proc/%s/environ" % pid, "rb") as file:
-                    if self.root.encode() in file.read() and alive(int(pid)):
-                        found.append(int(pid))
+                    ours = self.root.encode() in file.read()
+                if ours and alive(int(pid)) and (
+                        makers or not is_maker(int(pid))):
+                    found.append(int(pid))
             except OSError:
                 pass
         return found
@@ -264,6 +274,14 @@ def alive(pid):
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def is_maker(pid):
+    """Of a template: the process, or its QEMU."""
+    with open("/proc/%d/cmdline" % pid, "rb") as file:
+        words = file.read()
+    return b"make-template" in words or (
+        b" stepback.template" in words and b"-incoming" not in words)
 
 
 def descendants(pid):
