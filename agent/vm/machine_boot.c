@@ -35,6 +35,7 @@ enum {
 static char *choose_start(struct vm_machine *own, const char *reason)
 {
     if (own->restored) {
+        own->no_template = true; /* a cache may be read-only */
         template_store_refuse(own->template_key, reason);
         return g_strdup_printf("the machine's template failed: %s; booting "
                                "without it",

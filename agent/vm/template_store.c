@@ -276,9 +276,11 @@ gboolean template_store_commit(struct template_draft *draft, GError **error)
     g_autofree char *path = path_of(draft->key, SUFFIX);
     int rc = template_file_seal(draft->fd, draft->key);
 
-    limit(draft->bytes);
-    if (rc == 0 && g_rename(draft->path, path) < 0)
-        rc = -errno;
+    if (rc == 0) {
+        limit(draft->bytes);
+        if (g_rename(draft->path, path) < 0)
+            rc = -errno;
+    }
     if (rc)
         set_error(error, "%s", g_strerror(-rc));
     draft->done = rc == 0;

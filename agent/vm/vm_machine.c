@@ -51,15 +51,17 @@ static const struct vm_callbacks vm_callbacks = {
 };
 
 /* A machine with a disk of its own, or another command line of its kernel,
- * has a state of its own. */
+ * has a state of its own. A guest must not write what QEMU loads, even if the
+ * user forces the share. */
 static bool may_have_template(const struct machine *machine)
 {
     const struct session_config *config = machine->config;
+    const struct vm_machine *own = machine->state;
     g_autofree char *templates = guest_image_templates();
+    g_autofree const char **folders = share_check_writable(config);
 
-    return !config->no_template && !config->persistent &&
-           !config->kernel_append &&
-           share_check_file(config, "the folder of templates", templates, NULL);
+    return !config->no_template && !own->no_template && !config->persistent &&
+           !config->kernel_append && !share_check_find(folders, templates);
 }
 
 /* Return the open state of the machine's template, or -1. */

@@ -19,6 +19,7 @@ struct vm_machine {
     char *mac;          /* of the network card; random */
     char *template_key; /* NULL: the machine can have no template */
     bool restored;      /* this start continues from the template */
+    bool no_template;   /* an earlier start with it has failed */
     struct vm *vm;      /* outlives its process */
 };
 

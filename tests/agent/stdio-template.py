@@ -278,6 +278,29 @@ def a_cache_that_cannot_be_written(place):
 
 
 @test
+def a_template_that_cannot_be_removed(place):
+    """a template that fails in a cache that is read-only: boot, once, with a note"""
+    Machine(place).end()
+    path = made(place)
+    folder = os.path.dirname(path)
+    wrapper = ["unshare", "-rm", "sh", "-c", "mount --bind '%s' '%s' && "
+               "mount -o remount,bind,ro '%s' && exec \"$@\"" % (
+                   (folder,) * 3), "sh"]
+    if subprocess.run([*wrapper, "true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("cannot mount")
+    machine = Machine(place, wrapper=wrapper).end()
+    equal((machine.restored, machine.notes), (True, []))
+    machine = Machine(place, "no-load", wrapper=wrapper)
+    contains(machine.notes[0], "load of migration failed")
+    equal((machine.restored, len(machine.notes)), (False, 1))
+    machine.end()
+    flip(path, 5000)
+    machine = Machine(place, wrapper=wrapper).end()
+    contains(machine.notes[0], "damaged")
+    equal(machine.restored, False)
+
+
+@test
 def without_templates(place):
     """"template": false neither uses nor makes one; nor does an older image"""
     equal(Machine(place, vm={"template": False}).end().restored, False)
@@ -318,6 +341,15 @@ def templates_are_not_shared(place):
             "initrd": place.root + "/kernel/initrd"})
     contains(answer["error"]["message"], "the folder of templates (")
     equal(agent.close(), 0)
+    # Forced: without a template.
+    agent = Agent(place, STEPBACK_FAKE_TEMPLATE="")
+    for _ in range(2):
+        equal(agent.start(
+            working_directories=[{"path": place.root + "/cache"}],
+            force_share=True)["status"], "ok")
+        assert "-incoming" not in agent.command_line()
+        equal(agent.ask("session.stop")["status"], "ok")
+    equal((agent.close(), makers(place), templates(place)), (0, [], []))
 
 
 main()
