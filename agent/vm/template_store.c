@@ -274,10 +274,12 @@ gboolean template_store_write(struct template_draft *draft, const void *data,
 gboolean template_store_commit(struct template_draft *draft, GError **error)
 {
     g_autofree char *path = path_of(draft->key, SUFFIX);
+    g_autofree char *failed = path_of(draft->key, FAILED);
     int rc = template_file_seal(draft->fd, draft->key);
 
     if (rc == 0) {
         limit(draft->bytes);
+        g_unlink(failed);
         if (g_rename(draft->path, path) < 0)
             rc = -errno;
     }
