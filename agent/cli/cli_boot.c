@@ -267,8 +267,8 @@ static char *make_template(const struct session_config *config)
     struct cli_progress *progress;
     gboolean ok;
 
-    if (config->no_template || config->persistent)
-        return g_strdup(config->persistent ? "--persist" : "--no-template");
+    if (config->persistent)
+        return g_strdup("the machine keeps its disk");
     progress = cli_progress_new(what_template, NULL);
     ok = boot_trial_make_template(config, accel_choose(config->accel, &slow),
                                   &error);
