@@ -16,6 +16,8 @@ int cli_make_template(int argc, char **argv)
     if (!template_maker_parse(argc, argv, &image, &config))
         return cli_options_wrong(TEMPLATE_MAKER_VERB
                                  ": only the supervisor uses it");
+    /* The user's session may end first, and with it that folder. */
+    g_unsetenv("XDG_RUNTIME_DIR");
     if (template_maker_run(&config, &error))
         return CLI_OK;
     return cli_options_failed("%s", error->message);

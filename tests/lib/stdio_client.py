@@ -84,17 +84,9 @@ class Place:
                            stderr=subprocess.DEVNULL)
 
     def sessions(self):
-        """The runtime folders that are neither an agent's own, nor of a process
-        that makes a template in the background."""
-        def files(name):
-            try:
-                return os.listdir(os.path.join(self.runtime, name))
-            except OSError:  # removed
-                return ["state.sock"]
-        return [name for name in os.listdir(self.runtime)
-                if not {"mcp.sock", "state.sock"} & set(files(name)) and
-                # Such a process creates or removes it at this moment.
-                not eventually(lambda: "state.sock" in files(name), 0.2)]
+        """The runtime folders that are not an agent's own."""
+        return [name for name in os.listdir(self.runtime) if "mcp.sock"
+                not in os.listdir(os.path.join(self.runtime, name))]
 
     def left(self):
         """Sockets, mounts and temporary files of this place."""
