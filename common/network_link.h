@@ -12,4 +12,13 @@
 
 enum { NETWORK_LINK_MTU = 16384 };
 
+/* The guest's addresses, which DHCP gives it as well. */
+#define NETWORK_LINK_GUEST   "10.0.2.15"
+#define NETWORK_LINK_NETMASK "255.255.255.0"
+#define NETWORK_LINK_GATEWAY "10.0.2.2"
+
+/* The name server; the second if the first is the host's own. */
+#define NETWORK_LINK_DNS       "10.0.2.3"
+#define NETWORK_LINK_OTHER_DNS "10.0.2.4"
+
 #endif

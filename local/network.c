@@ -73,14 +73,14 @@ void network_open(int tap)
     check(ioctl(fd, SIOCSIFHWADDR, &request), "the hardware address");
     request.ifr_mtu = NETWORK_LINK_MTU;
     check(ioctl(fd, SIOCSIFMTU, &request), "the MTU");
-    set_address(&request.ifr_addr, "10.0.2.15");
+    set_address(&request.ifr_addr, NETWORK_LINK_GUEST);
     check(ioctl(fd, SIOCSIFADDR, &request), "the address");
-    set_address(&request.ifr_netmask, "255.255.255.0");
+    set_address(&request.ifr_netmask, NETWORK_LINK_NETMASK);
     check(ioctl(fd, SIOCSIFNETMASK, &request), "the netmask");
     bring_up(fd, CARD);
     set_address(&route.rt_dst, "0.0.0.0");
     set_address(&route.rt_genmask, "0.0.0.0");
-    set_address(&route.rt_gateway, "10.0.2.2");
+    set_address(&route.rt_gateway, NETWORK_LINK_GATEWAY);
     check(ioctl(fd, SIOCADDRT, &route), "the default route");
     close(fd);
 }

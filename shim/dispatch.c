@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 
 #include "shim/dispatch_exec.h"
+#include "shim/renew.h"
 #include "shim/setup.h"
 #include "shim/wire.h"
 
@@ -24,12 +25,12 @@ void dispatch_send_hello(struct dispatch *dispatch)
     uname(&names);
     hello = json_pack(
         "{s:s, s:i, s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
-        "s:i}",
+        "s:i, s:i}",
         "type", WIRE_HELLO, "version", WIRE_VERSION, "shim_version",
         PACKAGE_VERSION, "kernel", wire_text(names.release), "takes_input", 1,
         "takes_bytes", 1, "reports_ports", 1, "executions", WIRE_MAX_EXECUTIONS,
         "steps", dispatch->steps->listener >= 0, "finds_processes", 1, "setup",
-        setup_is_open(), "plugs_folders", 1);
+        setup_is_open(), "plugs_folders", 1, "renews", dispatch->is_init);
     if (boot->init_ms > 0)
         json_object_set_new(hello, "init_ms", json_integer(boot->init_ms));
     json_object_set_new(hello, "shim_ms", json_integer(boot->shim_ms));
@@ -156,10 +157,22 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
     }
 }
 
+/* error: NULL on success. */
+static void send_outcome(struct dispatch *dispatch, const char *type,
+                         const char *error)
+{
+    json_t *answer = json_pack("{s:s, s:s}", "type", type, "status",
+                               error ? WIRE_STATUS_ERROR : WIRE_STATUS_OK);
+
+    if (error)
+        json_object_set_new(answer, "message", wire_text(error));
+    port_send(dispatch->port, answer);
+}
+
 static void handle_setup(struct dispatch *dispatch,
                          const struct dispatch_message *message)
 {
-    json_t *object = message->object, *answer;
+    json_t *object = message->object;
     struct setup setup = { 0 };
     char error[256];
     bool ok;
@@ -168,11 +181,39 @@ static void handle_setup(struct dispatch *dispatch,
     wire_get_string(object, "git_name", &setup.git_name);
     wire_get_string(object, "git_email", &setup.git_email);
     ok = setup_apply(&setup, error, sizeof(error));
-    answer = json_pack("{s:s, s:s}", "type", WIRE_SET_UP, "status",
-                       ok ? WIRE_STATUS_OK : WIRE_STATUS_ERROR);
-    if (!ok)
-        json_object_set_new(answer, "message", wire_text(error));
-    port_send(dispatch->port, answer);
+    send_outcome(dispatch, WIRE_SET_UP, ok ? NULL : error);
+}
+
+static void handle_renew(struct dispatch *dispatch,
+                         const struct dispatch_message *message)
+{
+    json_t *object = message->object;
+    json_t *entropy = wire_decode(json_object_get(object, "entropy"));
+    json_t *network = json_object_get(object, "network");
+    struct renewal renewal = { 0 };
+    char error[256];
+    bool ok;
+
+    ok = json_string_length(entropy) == WIRE_ENTROPY &&
+         wire_get_string(object, "machine_id", &renewal.machine_id) &&
+         wire_get_integer(object, "time_us", &renewal.time_us) &&
+         (!network || (wire_get_string(network, "mac", &renewal.mac) &&
+                       wire_get_string(network, "address", &renewal.address) &&
+                       wire_get_string(network, "netmask", &renewal.netmask) &&
+                       wire_get_string(network, "gateway", &renewal.gateway) &&
+                       wire_get_string(network, "dns", &renewal.dns)));
+    renewal.entropy = json_string_value(entropy);
+    if (!dispatch->is_init)
+        dispatch_error(dispatch, object, "the shim is not init");
+    else if (!ok)
+        dispatch_error(dispatch, object,
+                       "renew needs entropy, a machine_id and time_us, and all "
+                       "of the network, if any");
+    else
+        send_outcome(dispatch, WIRE_RENEWED,
+                     renew_apply(&renewal, error, sizeof(error)) ? NULL
+                                                                 : error);
+    json_decref(entropy);
 }
 
 static void handle_watch_ports(struct dispatch *dispatch,
@@ -286,6 +327,7 @@ static const struct handler {
     { WIRE_MOUNT, handle_mount },
     { WIRE_UNMOUNT, handle_unmount },
     { WIRE_SETUP, handle_setup },
+    { WIRE_RENEW, handle_renew },
     { WIRE_WATCH_PORTS, handle_watch_ports },
     { WIRE_STEP_ANSWER, handle_step_answer },
     { WIRE_FIND_PROCESSES, handle_find_processes },

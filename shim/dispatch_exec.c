@@ -172,7 +172,7 @@ void dispatch_exec(struct dispatch *dispatch,
         return;
     }
     if (dispatch->is_init && wire_get_integer(object, "time_us", &time_us))
-        guest_set_clock(time_us);
+        guest_set_clock(time_us, WIRE_CLOCK_SLACK_US);
     result = execution_start(slot, &request, &dispatch->executions->context);
     if (result)
         dispatch_error(dispatch, object, "cannot start the command: %s",

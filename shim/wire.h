@@ -76,6 +76,17 @@
  *       What is missing is removed, if an earlier setup has written it to the
  *       disk. Executions get the variables that programs with certificates of
  *       their own need. Answered by "set_up".
+ *   {"type":"renew","entropy":"...","machine_id":"...",
+ *    "time_us":1700000000000000,"network":{"mac":"52:54:00:12:34:56",
+ *    "address":"10.0.2.15","netmask":"255.255.255.0","gateway":"10.0.2.2",
+ *    "dns":"10.0.2.3"}}
+ *       Make this machine differ from all others that continue from the same
+ *       saved state. The entropy, WIRE_ENTROPY bytes in base64, is mixed into
+ *       the kernel's random numbers, which are reseeded; the clock is set to
+ *       the host's CLOCK_REALTIME; the machine id, 32 hexadecimal digits, is
+ *       written to /etc/machine-id unless that has one. With "network", the
+ *       network is started: in a machine whose state is to be saved, the
+ *       image's init leaves that out. Answered by "renewed".
  *   {"type":"watch_ports"}
  *       Report the ports at which programs listen, from now on.
  *   {"type":"step_answer","request":3,"step_id":7,"text":"..."}
@@ -99,7 +110,7 @@
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
  *    "takes_input":1,"takes_bytes":1,"reports_ports":1,"executions":64,
- *    "steps":1,"finds_processes":1,"setup":1,"plugs_folders":1,
+ *    "steps":1,"finds_processes":1,"setup":1,"plugs_folders":1,"renews":1,
  *    "init_ms":610,"shim_ms":890,"uptime_ms":900}
  *       The first message once the port is open. "takes_bytes": "encoding" is
  *       supported. "reports_ports": "watch_ports" is. "executions" is how many
@@ -107,9 +118,10 @@
  *       messages above that go beyond a command and its "input". "steps":
  *       "prompt" and "step_request" are supported. "finds_processes": so is
  *       "find_processes"; "setup": so is "setup". "plugs_folders": a "mount"
- *       waits for its device, and "unmount" is supported. The times count from
- * the kernel's start: the start of the image's init (optional), the start of
- *       the shim, and now.
+ *       waits for its device, and "unmount" is supported. "renews": the shim
+ *       is init and supports "renew". The times count from the kernel's start:
+ *       the start of the image's init (optional), the start of the shim, and
+ *       now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
  *       Or stream "stderr". With "encoding":"base64", data is base64: the
@@ -154,6 +166,8 @@
  *       Or status "error" with "message".
  *   {"type":"set_up","status":"ok"}
  *       Or status "error" with "message".
+ *   {"type":"renewed","status":"ok"}
+ *       Or status "error" with "message".
  *   {"type":"unmounted","tag":"working","message":"..."}
  *       A folder that was mounted over 9P has lost its connection: its users
  *       get errors until it is mounted again. With a "status", it is the answer
@@ -186,6 +200,10 @@
 
 /* Do not adjust a guest clock that is this close. */
 #define WIRE_CLOCK_SLACK_US 20000
+
+/* Lengths in "renew", in bytes. */
+#define WIRE_ENTROPY    64
+#define WIRE_MACHINE_ID 32
 
 /* Limits for the environment variables and the words of one exec. */
 #define WIRE_MAX_ENV  512
@@ -225,6 +243,7 @@
 #define WIRE_MOUNT           "mount"
 #define WIRE_UNMOUNT         "unmount"
 #define WIRE_SETUP           "setup"
+#define WIRE_RENEW           "renew"
 #define WIRE_WATCH_PORTS     "watch_ports"
 #define WIRE_SHUTDOWN        "shutdown"
 #define WIRE_STEP_ANSWER     "step_answer"
@@ -243,6 +262,7 @@
 #define WIRE_MOUNTED        "mounted"
 #define WIRE_UNMOUNTED      "unmounted"
 #define WIRE_SET_UP         "set_up"
+#define WIRE_RENEWED        "renewed"
 #define WIRE_PORT           "port"
 #define WIRE_STEP_REQUEST   "step_request"
 #define WIRE_PROCESSES      "processes"

@@ -43,6 +43,7 @@ int cli_kill(int argc, char **argv);
 int cli_rm(int argc, char **argv);
 int cli_prune(int argc, char **argv);
 int cli_copy_worker(int argc, char **argv);
+int cli_make_template(int argc, char **argv);
 int cli_supervise(int argc, char **argv);
 int cli_history(int argc, char **argv);
 int cli_diff(int argc, char **argv);

@@ -35,6 +35,11 @@ enum part {
     MOUNT,
     TOTAL,
     FLOOR, /* from QEMU's start to its end */
+    /* Of a start from the template. */
+    LOAD, /* from QEMU's start to the hello */
+    RENEW,
+    PLUG,
+    RESTORED,
     PARTS
 };
 
@@ -48,20 +53,33 @@ static const char *const names[] = {
     [MOUNT] = "mounting the folder",
     [TOTAL] = "total",
     [FLOOR] = "floor: the same kernel, powering off at once",
+    [LOAD] = "QEMU, loading the template, until the shim answers",
+    [RENEW] = "random numbers, clock, machine id",
+    [PLUG] = "mounting the folder",
+    [RESTORED] = "total from a template",
 };
 
 /* The same in JSON: microseconds, hence the unit in the names. */
 static const char *const json_names[] = {
-    [DAEMONS] = "daemons_us", [FIRMWARE] = "firmware_us",
-    [KERNEL] = "kernel_us",   [INIT] = "init_us",
-    [SHIM] = "shim_us",       [TO_HELLO] = "to_hello_us",
-    [MOUNT] = "mount_us",     [TOTAL] = "total_us",
+    [DAEMONS] = "daemons_us",
+    [FIRMWARE] = "firmware_us",
+    [KERNEL] = "kernel_us",
+    [INIT] = "init_us",
+    [SHIM] = "shim_us",
+    [TO_HELLO] = "to_hello_us",
+    [MOUNT] = "mount_us",
+    [TOTAL] = "total_us",
     [FLOOR] = "floor_us",
+    [LOAD] = "template_load_us",
+    [RENEW] = "template_renew_us",
+    [PLUG] = "template_mount_us",
+    [RESTORED] = "template_total_us",
 };
 
 struct trials {
     GArray *times[PARTS]; /* of gint64 */
     GArray *ratios;       /* per round: TO_HELLO divided by FLOOR, in 1/1000 */
+    char *no_template;    /* why none is measured; NULL: it is */
 };
 
 static void note(struct trials *trials, enum part part, gint64 us)
@@ -87,6 +105,26 @@ static void note_guest(struct trials *trials, const struct machine_times *t)
     note(trials, SHIM, (t->uptime_ms - t->shim_ms) * 1000);
 }
 
+/* The template, if there is one. */
+static gboolean run_restored(struct trials *trials,
+                             struct session_config *config, GError **error)
+{
+    struct boot_trial trial;
+    const struct machine_times *t = &trial.times;
+    gboolean ok;
+
+    config->no_template = false;
+    ok = boot_trial_run(config, &trial, error);
+    config->no_template = true;
+    if (!ok || !trial.restored)
+        return ok;
+    note(trials, LOAD, t->hello - t->launched);
+    note(trials, RENEW, t->renewed - t->hello);
+    note(trials, PLUG, t->ready - t->renewed);
+    note(trials, RESTORED, t->ready - t->started);
+    return TRUE;
+}
+
 static gboolean run_round(struct trials *trials, struct session_config *config,
                           enum accel *ret_accel, GError **error)
 {
@@ -102,8 +140,10 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
     note(trials, TO_HELLO, hello);
     note(trials, MOUNT, t->ready - t->hello);
     note(trials, TOTAL, t->ready - t->started);
-    config->accel = trial.accel; /* the floor uses the same accelerator */
+    config->accel = trial.accel; /* the others use the same accelerator */
     *ret_accel = trial.accel;
+    if (!trials->no_template && !run_restored(trials, config, error))
+        return FALSE;
     if (!boot_trial_run_floor(config, &trial, error))
         return FALSE;
     note(trials, FLOOR, t->ended - t->launched);
@@ -139,7 +179,8 @@ static void print_times(const struct trials *trials, enum accel accel,
            accel_name(accel), rounds, rounds == 1 ? "" : "s");
     for (int part = 0; part < PARTS; part++) {
         gint64 us = median(trials->times[part]);
-        bool within = part >= FIRMWARE && part <= SHIM;
+        bool within = (part >= FIRMWARE && part <= SHIM) ||
+                      (part >= LOAD && part <= PLUG);
 
         if (us >= 0)
             printf("%s%8.0f ms  %s\n", within ? "  " : "", (double)us / 1000,
@@ -148,6 +189,8 @@ static void print_times(const struct trials *trials, enum accel accel,
     if (ratio > 0)
         printf("%10.2f  times the floor until the shim answers\n",
                (double)ratio / 1000);
+    if (trials->no_template)
+        printf("No start from a template: %s\n", trials->no_template);
 }
 
 static void print_json(const struct trials *trials, enum accel accel,
@@ -211,6 +254,28 @@ static const char *what_round(void *opaque)
     return round->text;
 }
 
+static const char *what_template(void *opaque)
+{
+    return "making the template";
+}
+
+/* Return why there is none, as a new string, or NULL. */
+static char *make_template(const struct session_config *config)
+{
+    g_autofree char *slow = NULL;
+    g_autoptr(GError) error = NULL;
+    struct cli_progress *progress;
+    gboolean ok;
+
+    if (config->persistent)
+        return g_strdup("the machine keeps its disk");
+    progress = cli_progress_new(what_template, NULL);
+    ok = boot_trial_make_template(config, accel_choose(config->accel, &slow),
+                                  &error);
+    cli_progress_free(progress);
+    return ok ? NULL : g_strdup(error->message);
+}
+
 static gboolean measure(struct session_config *config, unsigned rounds,
                         bool json, GError **error)
 {
@@ -221,6 +286,8 @@ static gboolean measure(struct session_config *config, unsigned rounds,
     for (int part = 0; part < PARTS; part++)
         trials.times[part] = g_array_new(FALSE, FALSE, sizeof(gint64));
     trials.ratios = g_array_new(FALSE, FALSE, sizeof(gint64));
+    trials.no_template = make_template(config);
+    config->no_template = true;
     for (unsigned i = 0; ok && i < rounds; i++) {
         struct round round = { i + 1, rounds };
         struct cli_progress *progress = cli_progress_new(what_round, &round);
@@ -235,6 +302,7 @@ static gboolean measure(struct session_config *config, unsigned rounds,
     for (int part = 0; part < PARTS; part++)
         g_array_unref(trials.times[part]);
     g_array_unref(trials.ratios);
+    g_free(trials.no_template);
     return ok;
 }
 

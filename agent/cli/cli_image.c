@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_image - "stepback image build": run the script that builds guest images.
+ * cli_image - "stepback image": run the script that builds guest images, and
+ * remove what the cache of images has besides them.
  */
 #include <errno.h>
 #include <signal.h>
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "agent/base/install_paths.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/vm/template_store.h"
 #include "common/host_environ.h"
 
 /* Variables for reaching mirrors, and for the paths of the image and of
@@ -43,16 +46,46 @@ static int build(char **argv)
     return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* The next machines boot, and make templates again. */
+static int prune(int argc, char **argv)
+{
+    guint64 bytes;
+    guint count;
+
+    if (argc == 2 && is_help(argv[1])) {
+        puts("Usage: " CLI_PROGRAM " image prune\n\n"
+             "Remove the templates, from which machines start faster; they are "
+             "made again.\n");
+        return CLI_OK;
+    }
+    if (argc > 1)
+        return cli_options_wrong("image prune: unexpected argument '%s'",
+                                 argv[1]);
+    count = template_store_clear(&bytes);
+    printf("removed %u template%s, %.1f MiB\n", count, count == 1 ? "" : "s",
+           (double)bytes / (1 << 20));
+    return CLI_OK;
+}
+
 int cli_image(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "build") == 0)
         return build(argv + 1);
-    if (argc == 2 &&
-        (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        puts("Usage: " CLI_PROGRAM " image build [OPTION...]\n\n"
-             "Build a guest image; '" CLI_PROGRAM
-             " image build --help' lists its options.");
+    if (argc >= 2 && strcmp(argv[1], "prune") == 0)
+        return prune(argc - 1, argv + 1);
+    if (argc == 2 && is_help(argv[1])) {
+        puts("Usage: " CLI_PROGRAM " image build [OPTION...]\n"
+             "       " CLI_PROGRAM " image prune\n\n"
+             "Build a guest image ('" CLI_PROGRAM
+             " image build --help' lists the options),\nor remove the "
+             "templates of machines.");
         return CLI_OK;
     }
-    return cli_options_wrong("image: try '" CLI_PROGRAM " image build'");
+    return cli_options_wrong("image: try '" CLI_PROGRAM
+                             " image build' or '" CLI_PROGRAM " image prune'");
 }

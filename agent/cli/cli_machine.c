@@ -330,6 +330,8 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         { "--new-disk", !machine->new_disk },
         { "--kernel", has_path(vm, "kernel", machine->kernel) },
         { "--initrd", has_path(vm, "initrd", machine->initrd) },
+        { "--no-template", !machine->no_template ||
+                               json_is_false(json_object_get(vm, "template")) },
         { "--undo-dir", has_path(folder, "undo_dir", machine->place.undo_dir) },
         { "--guest-undo",
           has_text(session, "guest_undo", machine->guest_undo) },

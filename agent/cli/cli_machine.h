@@ -27,7 +27,8 @@ struct cli_machine {
     gboolean persist, no_persist, new_disk;
     struct cli_guest guest;
     struct cli_machine *defaults; /* of config.ini, owned, or NULL */
-    gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
+    gboolean no_network, no_template, force_share;
+    gboolean allow_suid, allow_devices, host_ids;
 };
 
 void cli_machine_clear(struct cli_machine *machine);
@@ -133,6 +134,14 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->initrd,                                                  \
           "boot with this initramfs",                                          \
           "FILE" },                                                            \
+        { "no-template",                                                       \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->no_template,                                             \
+          "boot the machine, rather than continue from the saved state of "    \
+          "one that has booted",                                               \
+          NULL },                                                              \
         { "undo-dir",                                                          \
           0,                                                                   \
           0,                                                                   \

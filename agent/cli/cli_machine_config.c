@@ -105,6 +105,7 @@ static void apply_own(struct session_config *config,
 {
     config->kernel = absolute(machine->kernel);
     config->initrd = absolute(machine->initrd);
+    config->no_template = machine->no_template;
     config->force_share = machine->force_share;
     config->allow_suid = machine->allow_suid;
     config->allow_devices = machine->allow_devices;

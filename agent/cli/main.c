@@ -18,6 +18,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_help.h"
 #include "agent/cli/cli_options.h"
+#include "agent/vm/template_maker.h"
 #include "common/host_environ.h"
 #include "common/inherited.h"
 
@@ -69,6 +70,7 @@ static const struct cli_command commands[] = {
       "check that everything needed is installed" },
     { "supervise", CLI_GROUP_SANDBOX, cli_supervise, NULL },   /* of "up" */
     { "copy-worker", CLI_GROUP_SERVE, cli_copy_worker, NULL }, /* of MCP */
+    { TEMPLATE_MAKER_VERB, CLI_GROUP_SETUP, cli_make_template, NULL },
 };
 
 static void print_usage(FILE *out)

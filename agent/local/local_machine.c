@@ -28,6 +28,7 @@
 #include "agent/machine/guest_channel.h"
 #include "agent/machine/machine_core.h"
 #include "agent/machine/machine_guest.h"
+#include "agent/machine/guest_image.h"
 #include "agent/machine/share_check.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -355,6 +356,7 @@ static gboolean prepare(struct machine *machine, GError **error)
 {
     const struct session_config *config = machine->config;
     struct local_machine *own = g_new0(struct local_machine, 1);
+    g_autofree char *templates = guest_image_templates();
 
     own->wire = own->control = own->bulk_fd = own->rootfs.lock = -1;
     machine->state = own;
@@ -370,6 +372,8 @@ static gboolean prepare(struct machine *machine, GError **error)
            share_check_file(config, "bubblewrap", own->bwrap, error) &&
            share_check_file(config, "stepback-local", own->helper, error) &&
            share_check_file(config, "stepback-shim", own->shim, error) &&
+           share_check_file(config, "the folder of templates", templates,
+                            error) &&
            local_check_fuse(error) && find_rootfs(own, config, error);
 }
 

@@ -57,6 +57,7 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
         { "steps", 0, 1, &abilities->steps },
         { "finds_processes", 0, 1, &abilities->finds_processes },
         { "setup", 0, 1, &abilities->setup },
+        { "renews", 0, 1, &abilities->renews },
         { "plugs_folders", 0, 1, &plugs_folders },
         { "init_ms", 0, G_MAXINT32, &hello.init_ms },
         { "shim_ms", 0, G_MAXINT32, &hello.shim_ms },
@@ -75,6 +76,7 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
             return FALSE;
     }
     hello.plugs_folders = plugs_folders != 0;
+    hello.renews = abilities->renews != 0;
     channel->callbacks->hello(&hello, channel->opaque);
     return TRUE;
 }
@@ -134,6 +136,17 @@ static gboolean take_set_up(struct guest_channel *channel, json_t *message,
         return FALSE;
     if (text)
         channel->callbacks->setup_failed(text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_renewed(struct guest_channel *channel, json_t *message,
+                             GError **error)
+{
+    const char *text;
+
+    if (!get_outcome(message, &text, error))
+        return FALSE;
+    channel->callbacks->renewed(text, channel->opaque);
     return TRUE;
 }
 
@@ -310,6 +323,7 @@ static const struct {
     { WIRE_MOUNTED, take_mounted },
     { WIRE_UNMOUNTED, take_unmounted },
     { WIRE_SET_UP, take_set_up },
+    { WIRE_RENEWED, take_renewed },
     { WIRE_ROLLBACK_NOTED, take_note },
     { WIRE_PORT, take_port },
     { WIRE_ERROR, take_error },

@@ -29,6 +29,7 @@ struct guest_hello {
     gint64 version;
     const char *shim_version, *kernel;
     bool plugs_folders; /* "mount" waits for the folder's device */
+    bool renews;        /* guest_channel_renew() is supported */
     gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: not reported */
 };
 
@@ -63,6 +64,8 @@ struct guest_channel_callbacks {
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
     /* The guest could not do all of what guest_channel_setup() asks for. */
     void (*setup_failed)(const char *reason, void *opaque);
+    /* The answer to guest_channel_renew(). error: NULL on success. */
+    void (*renewed)(const char *error, void *opaque);
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
     /* This much of a command's streamed input was read or dropped. */
@@ -146,6 +149,15 @@ void guest_channel_unmount(struct guest_channel *channel, const char *tag,
 bool guest_channel_setup(struct guest_channel *channel,
                          const char *certificates,
                          const struct git_identity *git);
+/* Return whether guest_channel_renew() is supported. */
+bool guest_channel_renews(const struct guest_channel *channel);
+/* Ask for another hello. */
+void guest_channel_request_hello(struct guest_channel *channel);
+/* Give the guest random numbers, the time, and a machine id if it has none;
+ * mac, dns: of the network, which is then started; NULL: it is up, or there is
+ * none. "renewed" follows. */
+void guest_channel_renew(struct guest_channel *channel, const char *mac,
+                         const char *dns);
 void guest_channel_cancel(struct guest_channel *channel, gint64 id);
 void guest_channel_rollback_notify(struct guest_channel *channel,
                                    gint64 step_id);

@@ -3,9 +3,15 @@
  * guest_channel_send - see guest_channel.h: messages to the guest.
  */
 #include "agent/machine/guest_channel.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
 #include "agent/machine/guest_channel_parts.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
+#include "common/network_link.h"
 #include "shim/wire.h"
 
 static void send_message(struct guest_channel *channel, json_t *message)
@@ -131,6 +137,51 @@ bool guest_channel_setup(struct guest_channel *channel,
                                "certificates", certificates, "git_name",
                                git->name, "git_email", git->email));
     return channel->abilities.setup;
+}
+
+bool guest_channel_renews(const struct guest_channel *channel)
+{
+    return channel->abilities.renews != 0;
+}
+
+void guest_channel_request_hello(struct guest_channel *channel)
+{
+    send_message(channel, json_pack("{s:s}", "type", WIRE_HELLO));
+}
+
+/* A random UUID, version 4, as machine-id(5) has it. */
+static char *new_machine_id(void)
+{
+    g_autofree char *uuid = g_uuid_string_random();
+    g_auto(GStrv) parts = g_strsplit(uuid, "-", -1);
+
+    return g_strjoinv("", parts);
+}
+
+static json_t *describe_network(const char *mac, const char *dns)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "mac", mac, "address",
+                     NETWORK_LINK_GUEST, "netmask", NETWORK_LINK_NETMASK,
+                     "gateway", NETWORK_LINK_GATEWAY, "dns", dns);
+}
+
+void guest_channel_renew(struct guest_channel *channel, const char *mac,
+                         const char *dns)
+{
+    guchar entropy[WIRE_ENTROPY];
+    g_autofree char *machine_id = new_machine_id(), *text = NULL;
+
+    /* This much never fails or is cut short, once the kernel has booted
+     * (getrandom(2)). */
+    if (getrandom(entropy, sizeof(entropy), 0) != sizeof(entropy))
+        g_error("getrandom: %s", g_strerror(errno));
+    text = g_base64_encode(entropy, sizeof(entropy));
+    explicit_bzero(entropy, sizeof(entropy));
+    send_message(channel,
+                 json_pack("{s:s, s:s, s:s, s:I, s:o*}", "type", WIRE_RENEW,
+                           "entropy", text, "machine_id", machine_id, "time_us",
+                           (json_int_t)g_get_real_time(), "network",
+                           mac ? describe_network(mac, dns) : NULL));
 }
 
 void guest_channel_cancel(struct guest_channel *channel, gint64 id)

@@ -33,6 +33,12 @@ char *guest_image_dir(const char *name, GError **error)
                             NULL);
 }
 
+char *guest_image_templates(void)
+{
+    return g_build_filename(g_get_user_cache_dir(), "stepback", "guest",
+                            ".templates", NULL);
+}
+
 static gboolean check_readable(const char *what, const char *path,
                                GError **error)
 {

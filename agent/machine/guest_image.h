@@ -29,6 +29,10 @@ struct guest_image {
  * an invalid name return NULL with ERROR_INVALID_FIELD. */
 char *guest_image_dir(const char *name, GError **error);
 
+/* Return the directory of the templates of machines (vm/template_store.h),
+ * which need not exist, as a new string. No image has such a name. */
+char *guest_image_templates(void);
+
 /* Find an image's files. Non-NULL kernel, initrd and disk replace the image's
  * own; with both kernel and initrd, no image is needed. All borrowed. On
  * failure return NULL with ERROR_INVALID_FIELD, or ERROR_VM_LAUNCH_FAILED and a

@@ -72,8 +72,8 @@ static gboolean blame_port(gpointer data)
     struct machine *machine = data;
 
     machine->blame_timer = 0;
-    machine_fail_with(machine, ERROR_CONTROL_DISCONNECTED,
-                      "the guest has closed the control channel");
+    machine_fail_guest(machine, ERROR_CONTROL_DISCONNECTED,
+                       "the guest has closed the control channel");
     return G_SOURCE_REMOVE;
 }
 
@@ -93,7 +93,7 @@ static gboolean on_boot_timeout(gpointer data)
         *console ? "; its console ends with:\n" : "", console);
 
     machine->boot_timer = 0;
-    machine_fail_with(machine, ERROR_VM_BOOT_TIMEOUT, text);
+    machine_fail_guest(machine, ERROR_VM_BOOT_TIMEOUT, text);
     return G_SOURCE_REMOVE;
 }
 
@@ -417,6 +417,14 @@ const char *machine_disk(const struct machine *machine)
 enum accel machine_accel(const struct machine *machine)
 {
     return machine->kind->accel ? machine->kind->accel(machine) : ACCEL_AUTO;
+}
+
+bool machine_is_restored(const struct machine *machine)
+{
+    const char *mac;
+
+    return machine->kind->is_restored &&
+           machine->kind->is_restored(machine, &mac);
 }
 
 gint64 machine_boot_ms(const struct machine *machine)

@@ -101,6 +101,8 @@ const struct machine_times *machine_times(const struct machine *machine);
 
 /* ACCEL_AUTO if the machine has no processors of its own. */
 enum accel machine_accel(const struct machine *machine);
+/* Return whether the guest has continued from a saved state. */
+bool machine_is_restored(const struct machine *machine);
 /* From machine_new() to "ready", in ms. */
 gint64 machine_boot_ms(const struct machine *machine);
 #endif

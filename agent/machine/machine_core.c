@@ -32,6 +32,16 @@ void machine_fail_with(struct machine *machine, enum error_code code,
     machine_fail(machine, error);
 }
 
+void machine_fail_guest(struct machine *machine, enum error_code code,
+                        const char *text)
+{
+    bool starts = machine->stage == BOOTING || machine->stage == MOUNTING;
+
+    if (!starts || !machine->kind->recover ||
+        !machine->kind->recover(machine, text))
+        machine_fail_with(machine, code, text);
+}
+
 void machine_warn(struct machine *machine, const char *code, const char *text)
 {
     g_autofree char *valid = g_utf8_make_valid(text, -1); /* folder names */

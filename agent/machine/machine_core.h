@@ -69,8 +69,9 @@ struct machine {
     struct network *network;
     struct published_ports *ports;
     struct guest_ports guest_ports;
-    bool runs;        /* the guest's process does */
-    bool setup_asked; /* the guest owes an answer */
+    bool runs;          /* the guest's process does */
+    bool setup_asked;   /* the guest owes an answer */
+    bool renewal_asked; /* likewise */
     struct machine_folder *folders[SESSION_MAX_DIRECTORIES];
     unsigned n_folders;
     struct machine_change change;
@@ -85,6 +86,11 @@ struct machine {
 void machine_fail(struct machine *machine, const GError *error);
 void machine_fail_with(struct machine *machine, enum error_code code,
                        const char *text);
+
+/* The same for a failure of the guest: while it starts, its kind may restart it
+ * instead. */
+void machine_fail_guest(struct machine *machine, enum error_code code,
+                        const char *text);
 
 /* Send event.warning; code identifies the warning and may be NULL. */
 void machine_warn(struct machine *machine, const char *code, const char *text);

@@ -13,6 +13,10 @@
 /* The event.warning code for an emulated guest. */
 #define MACHINE_SLOW "no_kvm"
 
+/* The event.warning code for a machine that could not start from its template,
+ * or whose template cannot be made. */
+#define MACHINE_TEMPLATE "template"
+
 /* The event.warning code for a remounted folder. */
 #define MACHINE_RECONNECTS "share_lost"
 
@@ -47,6 +51,7 @@ struct machine_times {
     gint64 mounted;  /* the folders' mounts were made; 0: the guest does that */
     gint64 launched; /* the daemons were ready, and the guest was started */
     gint64 hello;    /* the shim's hello */
+    gint64 renewed;  /* the guest had random numbers and an id of its own */
     gint64 ready;    /* the folders were mounted */
     gint64 ended;    /* the guest had ended */
     gint64 init_ms, shim_ms, uptime_ms;

@@ -43,7 +43,7 @@ static void fail_to_mount(struct machine_folder *folder, enum error_code code,
     if (machine_change_is_of(folder))
         machine_change_fail(folder->machine, reason);
     else
-        machine_fail_with(folder->machine, code, text);
+        machine_fail_guest(folder->machine, code, text);
 }
 
 /* ---- mount --------------------------------------------------------------- */

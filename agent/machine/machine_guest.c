@@ -53,14 +53,68 @@ static void become_ready(struct machine *machine)
     machine_clear_timers(machine);
     if (machine->network)
         guest_channel_watch_ports(machine_guest(machine));
+    if (machine->kind->note_ready)
+        machine->kind->note_ready(machine);
     machine->callbacks->ready(machine->opaque);
+}
+
+/* The guest is like no other machine. */
+static void go_on(struct machine *machine)
+{
+    machine->times.renewed = g_get_monotonic_time();
+    machine->stage = MOUNTING;
+    g_clear_handle_id(&machine->watchdog, g_source_remove);
+    if (machine->kind->is_system) {
+        set_up(machine);
+        machine_folders_mount(machine, become_ready);
+    } else {
+        become_ready(machine);
+    }
+}
+
+/* Also a guest that has booted gets random numbers and a machine id, if its
+ * shim can; one that continues from a saved state must get them. */
+static void renew(struct machine *machine, bool can)
+{
+    const struct machine_kind *kind = machine->kind;
+    const char *mac = NULL;
+    bool restored = kind->is_restored && kind->is_restored(machine, &mac);
+
+    if (can) {
+        machine->renewal_asked = true;
+        guest_channel_renew(machine_guest(machine), mac,
+                            mac ? network_guest_dns(machine->network) : NULL);
+    } else if (restored) {
+        machine_fail_guest(machine, ERROR_VM_LAUNCH_FAILED,
+                           "the guest cannot be renewed");
+    } else {
+        go_on(machine);
+    }
+}
+
+static void on_renewed(const char *reason, void *opaque)
+{
+    struct machine *machine = opaque;
+    g_autofree char *text = NULL;
+
+    if (!machine->renewal_asked || machine->stage != BOOTING) {
+        guest_channel_complain(machine_guest(machine), "renewed out of place");
+        return;
+    }
+    machine->renewal_asked = false;
+    if (!reason) {
+        go_on(machine);
+        return;
+    }
+    text = g_strdup_printf("the guest could not be renewed: %.300s", reason);
+    machine_fail_guest(machine, ERROR_VM_LAUNCH_FAILED, text);
 }
 
 static void on_hello(const struct guest_hello *hello, void *opaque)
 {
     struct machine *machine = opaque;
 
-    if (machine->stage != BOOTING) {
+    if (machine->stage != BOOTING || machine->renewal_asked) {
         guest_channel_complain(machine_guest(machine), "hello out of place");
         return;
     }
@@ -86,14 +140,7 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
     machine->times.init_ms = hello->init_ms;
     machine->times.shim_ms = hello->shim_ms;
     machine->times.uptime_ms = hello->uptime_ms;
-    machine->stage = MOUNTING;
-    g_clear_handle_id(&machine->watchdog, g_source_remove);
-    if (machine->kind->is_system) {
-        set_up(machine);
-        machine_folders_mount(machine, become_ready);
-    } else {
-        become_ready(machine);
-    }
+    renew(machine, hello->renews);
 }
 
 /* ---- commands ------------------------------------------------------------ */
@@ -180,6 +227,7 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .left = machine_folders_on_left,
     .unmounted = machine_folders_on_unmounted,
     .setup_failed = on_setup_failed,
+    .renewed = on_renewed,
     .output = on_output,
     .completed = on_completed,
     .input_taken = on_input_taken,

@@ -56,9 +56,19 @@ struct machine_kind {
     gboolean (*start)(struct machine *machine, int network_fd, GError **error);
     /* The guest has started, and its hello is awaited. May be NULL. */
     void (*watch)(struct machine *machine);
+    /* The guest has failed before the machine was ready, for this reason.
+     * Return true if it will be restarted in another way. May be NULL. */
+    bool (*recover)(struct machine *machine, const char *reason);
     /* In the stage RESTARTING, a file server has ended. NULL: there is no such
      * stage. */
     void (*restart)(struct machine *machine);
+
+    /* The guest continues from a state that other machines have had, and must
+     * be renewed; *ret_mac (borrowed): the new address of its network card, or
+     * NULL. NULL: it never does. */
+    bool (*is_restored)(const struct machine *machine, const char **ret_mac);
+    /* The machine is ready. May be NULL. */
+    void (*note_ready)(struct machine *machine);
 
     /* End a running guest: by a message to it (by_guest), or from outside.
      * machine_ended() follows. */

@@ -15,6 +15,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/network_link.h"
 
 enum {
     NAME_SERVER_S = 3,
@@ -30,6 +31,7 @@ struct network {
     void *opaque;
     bool runs, stopping;
     struct stat resolv_conf;
+    const char *guest_dns;
     guint name_server_timer, blame_timer;
     char *last_error;
 };
@@ -38,8 +40,8 @@ struct network {
 
 static bool is_name_server(const char *destination, json_int_t port)
 {
-    return port == 53 && (strcmp(destination, "10.0.2.3") == 0 ||
-                          strcmp(destination, "10.0.2.4") == 0);
+    return port == 53 && (strcmp(destination, NETWORK_LINK_DNS) == 0 ||
+                          strcmp(destination, NETWORK_LINK_OTHER_DNS) == 0);
 }
 
 static char *describe_refusal(json_t *payload)
@@ -166,6 +168,20 @@ static json_t *find_name_server(void)
     g_autofree char *server = name_server_find();
 
     return server ? json_string(server) : json_null();
+}
+
+/* As net/gateway.c does. */
+static const char *choose_guest_dns(void)
+{
+    g_autofree char *server = name_server_find();
+
+    return g_strcmp0(server, NETWORK_LINK_DNS) == 0 ? NETWORK_LINK_OTHER_DNS
+                                                    : NETWORK_LINK_DNS;
+}
+
+const char *network_guest_dns(const struct network *network)
+{
+    return network->guest_dns;
 }
 
 static gboolean look_for_name_server(gpointer data)
@@ -309,6 +325,7 @@ struct network *network_new(const char *program,
     network->ports = ports[0];
     network->link = control_link_new(control[0], &link_callbacks, network);
     name_server_changed(&network->resolv_conf);
+    network->guest_dns = choose_guest_dns();
     network_configure(network, policy, NULL, NULL);
     network->name_server_timer = g_timeout_add_seconds(
         NAME_SERVER_S, look_for_name_server, network);

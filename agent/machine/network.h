@@ -56,6 +56,9 @@ void network_configure(struct network *network,
                        const struct network_policy *policy,
                        control_link_done done, void *opaque);
 
+/* Return the address of the name server for the guest. Static. */
+const char *network_guest_dns(const struct network *network);
+
 /* The answer's payload: "network_policy", "frames" and "bytes" (net/control.h).
  */
 void network_get_status(struct network *network, control_link_done done,

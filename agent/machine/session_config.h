@@ -68,6 +68,7 @@ struct session_config {
     char *kernel_append; /* appended to the kernel's command line; or NULL */
 
     gboolean force_share; /* skip the checks of share_check.h */
+    bool no_template;     /* boot, and make no template of the machine */
     bool persistent;      /* the machine keeps its disk */
     bool wipe;            /* start with a new persistent disk */
 

@@ -4,6 +4,7 @@
  */
 #include "agent/vm/boot_trial.h"
 
+#include "agent/vm/template_maker.h"
 #include "agent/vm/vm_machine.h"
 #include "common/errors.h"
 
@@ -104,6 +105,7 @@ gboolean boot_trial_run_kind(const struct machine_kind *kind,
     g_main_loop_run(trial.loop);
     ret_trial->times = *machine_times(trial.machine);
     ret_trial->accel = machine_accel(trial.machine);
+    ret_trial->restored = machine_is_restored(trial.machine);
     machine_free(trial.machine);
     g_main_loop_unref(trial.loop);
     if (!trial.error)
@@ -116,6 +118,35 @@ gboolean boot_trial_run(const struct session_config *config,
                         struct boot_trial *ret_trial, GError **error)
 {
     return boot_trial_run_kind(&vm_machine_kind, config, ret_trial, error);
+}
+
+gboolean boot_trial_make_template(const struct session_config *config,
+                                  enum accel accel, GError **error)
+{
+    g_autofree char *qemu = vm_command_find_qemu(error);
+    struct guest_image *image = NULL;
+    gboolean ok;
+
+    if (qemu)
+        image = guest_image_find(config->image, config->kernel, config->initrd,
+                                 config->disk, error);
+    ok = image != NULL;
+    if (ok) {
+        const struct vm_config machine = {
+            .qemu = qemu,
+            .image = image,
+            .accel = accel,
+            .memory_mb = session_config_memory(config),
+            .cpus = config->cpus,
+            .network_fd = config->network.kind == NETWORK_DISABLED ? -1 : 0,
+            .backend = config->backend,
+            .state_fd = -1,
+        };
+
+        ok = template_maker_run(&machine, error);
+    }
+    guest_image_free(image);
+    return ok;
 }
 
 /* QEMU ends before the shim could say hello, so the machine reports a

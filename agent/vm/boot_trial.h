@@ -12,6 +12,7 @@
 struct boot_trial {
     struct machine_times times;
     enum accel accel;
+    bool restored; /* it continued from its template */
 };
 
 /* Start a machine of this kind until its folders are mounted, then end it.
@@ -23,6 +24,11 @@ gboolean boot_trial_run_kind(const struct machine_kind *kind,
 /* The same for a virtual machine. */
 gboolean boot_trial_run(const struct session_config *config,
                         struct boot_trial *ret_trial, GError **error);
+
+/* Make the template of such a machine with this accelerator, unless it exists.
+ * Fails with the errors of template_maker_run(). */
+gboolean boot_trial_make_template(const struct session_config *config,
+                                  enum accel accel, GError **error);
 
 /* Start the same machine and kernel with an init that powers off at once;
  * ret_trial->times.ended is the result. config is changed during the call and

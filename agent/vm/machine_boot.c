@@ -3,9 +3,10 @@
  * machine_boot - see machine_boot.h: restart a guest that does not come up.
  *
  * KVM may be present and yet unable to run a guest: the next start uses TCG.
- * With TCG about one kernel in a hundred crashes or hangs while it patches its
- * own code (text_poke_early): it is restarted once. QEMU and the daemons, which
- * end with their front-end, end first. Each start has the whole boot timeout.
+ * A template that does not work is put aside, and the guest boots. With TCG
+ * about one kernel in a hundred crashes or hangs while it patches its own code
+ * (text_poke_early): it is restarted once. QEMU and the daemons, which end with
+ * their front-end, end first. Each start has the whole boot timeout.
  */
 #include "agent/vm/machine_boot.h"
 
@@ -13,12 +14,14 @@
 #include <unistd.h>
 
 #include "agent/machine/machine_folders.h"
+#include "agent/vm/template_store.h"
 #include "common/log.h"
 
 enum {
     LOOK_MS = 500,
-    HANG_PART = 3, /* fraction 1/N of the boot timeout after which a silent
-                      guest counts as hung */
+    RESTORE_S = 20, /* for a template, which takes 1 to 2 s */
+    HANG_PART = 3,  /* fraction 1/N of the boot timeout after which a silent
+                       guest counts as hung */
 };
 
 /* Linux prints this before it reboots, or, before it has parsed "panic=-1",
@@ -27,24 +30,38 @@ enum {
 
 /* ---- restarts ------------------------------------------------------------ */
 
+/* Note in the state what the next start does otherwise, and return it as a new
+ * string. */
+static char *choose_start(struct vm_machine *own, const char *reason)
+{
+    if (own->restored) {
+        own->no_template = true; /* a cache may be read-only */
+        template_store_refuse(own->template_key, reason);
+        return g_strdup_printf("the machine's template failed: %s; booting "
+                               "without it",
+                               reason);
+    }
+    if (own->accel == ACCEL_KVM) {
+        own->accel = ACCEL_TCG;
+        return g_strdup("the guest does not boot with KVM; restarting it with "
+                        "TCG, which is slow");
+    }
+    own->started_again = true;
+    return g_strdup_printf("the guest's kernel %s; restarting it once", reason);
+}
+
 static void start_again(struct machine *machine, const char *reason)
 {
     struct vm_machine *own = machine->state;
-    g_autofree char *console = vm_console_tail(own->vm, VM_CONSOLE_TRACE);
-    bool kvm = own->accel == ACCEL_KVM;
-    g_autofree char *text =
-        kvm ? g_strdup("the guest does not boot with KVM; restarting it with "
-                       "TCG, which is slow")
-            : g_strdup_printf("the guest's kernel %s; restarting it once",
-                              reason);
+    g_autofree char *console = own->vm
+                                   ? vm_console_tail(own->vm, VM_CONSOLE_TRACE)
+                                   : g_strdup("");
+    const char *code = own->restored ? MACHINE_TEMPLATE : NULL;
+    g_autofree char *text = choose_start(own, reason);
 
     machine_clear_timers(machine); /* with the timer that blames a daemon */
     machine->stage = RESTARTING;
-    if (kvm)
-        own->accel = ACCEL_TCG;
-    else
-        own->started_again = true;
-    machine_warn(machine, NULL, text);
+    machine_warn(machine, code, text);
     if (*console)
         log_warn(LOG_SESSION, "the console of the failed start ends with:\n%s",
                  console);
@@ -64,6 +81,7 @@ static gboolean restart(gpointer data)
         machine->launch
             ->console); /* a panic text in it belongs to the previous start */
     machine_folders_clear(machine);
+    machine->renewal_asked = machine->setup_asked = false;
     g_clear_pointer(&own->vm, vm_free);
     g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);
@@ -90,6 +108,14 @@ bool machine_boot_ended(struct machine *machine)
 {
     const struct vm_machine *own = machine->state;
 
+    if (own->restored) {
+        g_autofree char *end = vm_describe_end(own->vm);
+
+        start_again(machine, end);
+        return true;
+    }
+    if (machine->stage != BOOTING)
+        return false;
     if (own->accel == ACCEL_KVM) {
         if (machine->config->accel != ACCEL_AUTO)
             return false;
@@ -97,6 +123,16 @@ bool machine_boot_ended(struct machine *machine)
         return false;
     }
     start_again(machine, "crashed as it started");
+    return true;
+}
+
+bool machine_boot_recover(struct machine *machine, const char *reason)
+{
+    const struct vm_machine *own = machine->state;
+
+    if (!own->restored)
+        return false;
+    start_again(machine, reason);
     return true;
 }
 
@@ -108,14 +144,17 @@ static gboolean on_look(gpointer data)
     const struct vm_machine *own = machine->state;
     gint64 limit = machine->config->boot_timeout_s * G_TIME_SPAN_SECOND /
                    HANG_PART;
-    bool late = g_get_monotonic_time() - machine->times.launched >= limit;
+    gint64 most = own->restored ? RESTORE_S * G_TIME_SPAN_SECOND : limit;
+    bool late = g_get_monotonic_time() - machine->times.launched >=
+                MIN(limit, most);
     g_autofree char *console = vm_console_tail(own->vm, VM_CONSOLE_TRACE);
 
     if (!late && !strstr(console, PANIC_TEXT))
         return G_SOURCE_CONTINUE;
     machine->watchdog = 0;
-    start_again(machine,
-                late ? "takes too long to start" : "crashed as it started");
+    start_again(machine, !late           ? "crashed as it started"
+                         : own->restored ? "the guest does not answer"
+                                         : "takes too long to start");
     return G_SOURCE_REMOVE;
 }
 
@@ -123,6 +162,6 @@ void machine_boot_watch(struct machine *machine)
 {
     const struct vm_machine *own = machine->state;
 
-    if (own->accel == ACCEL_KVM || !own->started_again)
+    if (own->restored || own->accel == ACCEL_KVM || !own->started_again)
         machine->watchdog = g_timeout_add(LOOK_MS, on_look, machine);
 }

@@ -13,6 +13,9 @@ void machine_boot_watch(struct machine *machine);
 /* QEMU has ended before the guest was up. Return true if the guest will be
  * restarted. */
 bool machine_boot_ended(struct machine *machine);
+/* The start has failed for another reason: likewise, if the guest continued
+ * from a template. */
+bool machine_boot_recover(struct machine *machine, const char *reason);
 /* In the stage RESTARTING, a QEMU or daemon process has ended. */
 void machine_boot_continue(struct machine *machine);
 

@@ -64,6 +64,17 @@ static void note_shutdown(struct qmp *qmp, json_t *data)
                                                            : QMP_GUEST_STOPPED;
 }
 
+/* Other words tell of progress. */
+static void note_migration(struct qmp *qmp, json_t *data)
+{
+    static const char *const ends[] = { "completed", "failed", "cancelled",
+                                        NULL };
+    const char *status = json_string_value(json_object_get(data, "status"));
+
+    if (status && g_strv_contains(ends, status))
+        qmp->callbacks->migrated(status, qmp->opaque);
+}
+
 static void take_event(struct qmp *qmp, const char *event, json_t *data)
 {
     /* Devices without an id have no "device". */
@@ -76,6 +87,8 @@ static void take_event(struct qmp *qmp, const char *event, json_t *data)
         qmp->held = false;
     else if (strcmp(event, "SHUTDOWN") == 0)
         note_shutdown(qmp, data);
+    else if (strcmp(event, "MIGRATION") == 0)
+        note_migration(qmp, data);
     else if (is_port_closed(event, data))
         qmp->callbacks->port_closed(
             json_string_value(json_object_get(data, "id")), qmp->opaque);
@@ -171,6 +184,21 @@ void qmp_request(struct qmp *qmp, const char *command, json_t *arguments,
         g_queue_push_tail(&qmp->pending, request);
     }
     jsonl_channel_send(qmp->channel, message, false);
+}
+
+void qmp_save(struct qmp *qmp, const char *socket, qmp_done done, void *opaque)
+{
+    g_autofree char *uri = g_strconcat("unix:", socket, NULL);
+
+    qmp_request(qmp, "migrate-set-capabilities",
+                json_pack("{s:[{s:s, s:b}]}", "capabilities", "capability",
+                          "events", "state", 1),
+                done, opaque);
+    /* The default is 128 MiB per second. */
+    qmp_request(qmp, "migrate-set-parameters",
+                json_pack("{s:I}", "max-bandwidth", (json_int_t)1 << 40), done,
+                opaque);
+    qmp_request(qmp, "migrate", json_pack("{s:s}", "uri", uri), done, opaque);
 }
 
 bool qmp_is_held(const struct qmp *qmp)

@@ -20,6 +20,9 @@ struct qmp_callbacks {
     void (*port_closed)(const char *device, void *opaque);
     /* QEMU has removed a device, as qmp_request("device_del") asks. */
     void (*device_deleted)(const char *device, void *opaque);
+    /* The saving of the machine's state has ended, with QEMU's word for it:
+     * "completed", "failed", "cancelled". */
+    void (*migrated)(const char *status, void *opaque);
     /* QEMU has hung up; all its messages were processed. */
     void (*closed)(void *opaque);
 };
@@ -46,6 +49,12 @@ typedef void (*qmp_done)(const char *error, void *opaque);
  * interest. Answers come in the order of the commands. */
 void qmp_request(struct qmp *qmp, const char *command, json_t *arguments,
                  qmp_done done, void *opaque);
+
+/* Write the machine's state to a UNIX socket that listens at this path, and
+ * stop the guest's processors. They run until then: QEMU continues from the
+ * state as it was, and would stay stopped. done is called for each of several
+ * commands; "migrated" follows if none has failed. */
+void qmp_save(struct qmp *qmp, const char *socket, qmp_done done, void *opaque);
 
 /* Return whether QEMU has reported that the processors are stopped. */
 bool qmp_is_held(const struct qmp *qmp);

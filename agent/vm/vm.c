@@ -99,9 +99,19 @@ static void on_device_deleted(const char *device, void *opaque)
     vm_folders_note_deleted(vm->folders, device);
 }
 
+static void on_migrated(const char *status, void *opaque)
+{
+    struct vm *vm = opaque;
+
+    if (vm->callbacks->saved)
+        vm->callbacks->saved(strcmp(status, "completed") == 0 ? NULL : status,
+                             vm->opaque);
+}
+
 static const struct qmp_callbacks qmp_callbacks = {
     .port_closed = on_port_closed,
     .device_deleted = on_device_deleted,
+    .migrated = on_migrated,
     .closed = on_hung_up,
 };
 
@@ -153,11 +163,15 @@ struct vm *vm_new(const struct vm_config *config,
         make_pair(bulk, error)) {
         const struct vm_sockets sockets = { control[1], bulk[1], monitor[1] };
         g_auto(GStrv) argv = vm_command_build(config, &sockets);
-        int fds[] = { control[1], bulk[1], monitor[1], config->network_fd };
+        int fds[5] = { control[1], bulk[1], monitor[1] };
+        size_t n_fds = 3;
 
-        vm->qemu = child_spawn((const char *const *)argv, fds,
-                               config->network_fd < 0 ? 3 : 4, &child_callbacks,
-                               vm, error);
+        if (config->network_fd >= 0)
+            fds[n_fds++] = config->network_fd;
+        if (config->state_fd >= 0)
+            fds[n_fds++] = config->state_fd;
+        vm->qemu = child_spawn((const char *const *)argv, fds, n_fds,
+                               &child_callbacks, vm, error);
     }
     fd_close(&control[1]);
     fd_close(&bulk[1]);
@@ -226,6 +240,19 @@ void vm_kill(struct vm *vm)
 void vm_hold(struct vm *vm, bool hold)
 {
     qmp_hold(vm->qmp, hold);
+}
+
+static void on_save_refused(const char *error, void *opaque)
+{
+    const struct vm *vm = opaque;
+
+    if (error)
+        vm->callbacks->saved(error, vm->opaque);
+}
+
+void vm_save(struct vm *vm, const char *socket)
+{
+    qmp_save(vm->qmp, socket, on_save_refused, vm);
 }
 
 bool vm_is_up(const struct vm *vm)

@@ -23,6 +23,8 @@ struct vm_callbacks {
     void (*exited)(struct vm *vm, void *opaque);
     /* The guest closed the shim's port: no answer will come. */
     void (*port_closed)(struct vm *vm, void *opaque);
+    /* vm_save() has ended; error is NULL on success. NULL: it is not used. */
+    void (*saved)(const char *error, void *opaque);
 };
 
 /* Start QEMU. config is borrowed for the call; opaque goes to both sets of
@@ -51,6 +53,11 @@ void vm_kill(struct vm *vm);
 
 /* Return whether QEMU has answered: the guest boots. */
 bool vm_is_up(const struct vm *vm);
+
+/* Write the machine's state to a UNIX socket that listens at this path; the
+ * guest stops with it. "saved" follows, perhaps more than once after an error.
+ */
+void vm_save(struct vm *vm, const char *socket);
 
 /* Stop or resume the guest's processors. */
 void vm_hold(struct vm *vm, bool hold);

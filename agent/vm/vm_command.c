@@ -98,9 +98,10 @@ static void add_kernel(GPtrArray *argv, const struct vm_config *config)
     add2(argv, "-append",
          g_strdup_printf(
              "console=ttyS0 panic=-1 quiet "
-             "stepback.backend=%s%s%s%s%s%s",
+             "stepback.backend=%s%s%s%s%s%s%s",
              backend_kind_name(config->backend), *image->append ? " " : "",
              image->append, config->disk ? " stepback.root=rw" : "",
+             config->is_template ? " stepback.template" : "",
              config->append ? " " : "", config->append ? config->append : ""));
 }
 
@@ -163,6 +164,26 @@ static void add_channels(GPtrArray *argv, const struct vm_config *config,
     add2(argv, "-serial", g_strdup("chardev:console"));
 }
 
+static void add_network(GPtrArray *argv, const struct vm_config *config)
+{
+    add2(argv, "-netdev",
+         g_strdup_printf("stream,id=net0,server=off,addr.type=fd,addr.str=%d",
+                         config->network_fd));
+    add2(argv, "-device",
+         g_strdup_printf("virtio-net-pci,netdev=net0,host_mtu=%d,romfile=%s%s",
+                         NETWORK_LINK_MTU, config->mac ? ",mac=" : "",
+                         config->mac ? config->mac : ""));
+}
+
+/* The device has another id in each machine: the guest's kernel notices that it
+ * continues from a saved state, and makes its random numbers differ. */
+static void add_state(GPtrArray *argv, const struct vm_config *config)
+{
+    add2(argv, "-device", g_strdup("vmgenid,guid=auto"));
+    if (config->state_fd >= 0)
+        add2(argv, "-incoming", g_strdup_printf("fd:%d", config->state_fd));
+}
+
 char **vm_command_build(const struct vm_config *config,
                         const struct vm_sockets *sockets)
 {
@@ -174,15 +195,10 @@ char **vm_command_build(const struct vm_config *config,
     if (config->image->rootfs)
         add_rootfs(argv, config);
     add_channels(argv, config, sockets);
-    if (config->network_fd >= 0) {
-        add2(argv, "-netdev",
-             g_strdup_printf("stream,id=net0,server=off,addr.type=fd,"
-                             "addr.str=%d",
-                             config->network_fd));
-        add2(argv, "-device",
-             g_strdup_printf("virtio-net-pci,netdev=net0,host_mtu=%d,romfile=",
-                             NETWORK_LINK_MTU));
-    }
+    if (config->network_fd >= 0)
+        add_network(argv, config);
+    if (config->is_template)
+        add_state(argv, config);
     g_ptr_array_add(argv, NULL);
     return (char **)g_ptr_array_free(argv, FALSE);
 }

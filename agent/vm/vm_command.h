@@ -25,8 +25,13 @@ struct vm_config {
                          or NULL */
     enum accel accel; /* KVM or TCG */
     unsigned memory_mb;
-    unsigned cpus;  /* 0: depends on the accelerator */
-    int network_fd; /* QEMU's end of a stream of frames; -1: no network */
+    unsigned cpus;   /* 0: depends on the accelerator */
+    int network_fd;  /* QEMU's end of a stream of frames; -1: no network */
+    const char *mac; /* of the network card; NULL: QEMU's default */
+    /* The machine's state is to be saved, or comes from state_fd, an open file
+     * at the position of the state; -1: it boots. */
+    bool is_template;
+    int state_fd;
     enum backend_kind backend; /* of the folders that are plugged in later */
     const char *console_path;  /* receives the serial console */
     const char *append; /* appended to the kernel's command line; or NULL */

@@ -8,7 +8,11 @@
 #include "agent/machine/machine_guest.h"
 #include "agent/machine/share_check.h"
 #include "agent/vm/machine_boot.h"
+#include "agent/vm/template_key.h"
+#include "agent/vm/template_maker.h"
+#include "agent/vm/template_store.h"
 #include "agent/vm/vm_machine_state.h"
+#include "common/fd.h"
 #include "common/host_program.h"
 
 /* ---- QEMU ---------------------------------------------------------------- */
@@ -31,7 +35,8 @@ static void on_vm_exited(struct vm *vm, void *opaque)
     machine->times.ended = g_get_monotonic_time();
     if (machine->stage == RESTARTING)
         machine_boot_continue(machine);
-    else if (machine->stage != BOOTING || !machine_boot_ended(machine))
+    else if ((machine->stage != BOOTING && machine->stage != MOUNTING) ||
+             !machine_boot_ended(machine))
         machine_ended(machine, text);
 }
 
@@ -45,10 +50,50 @@ static const struct vm_callbacks vm_callbacks = {
     .port_closed = on_port_closed,
 };
 
-static gboolean start(struct machine *machine, int network_fd, GError **error)
+/* A machine with a disk of its own, or another command line of its kernel,
+ * has a state of its own. A guest must not write what QEMU loads, even if the
+ * user forces the share. */
+static bool may_have_template(const struct machine *machine)
+{
+    const struct session_config *config = machine->config;
+    const struct vm_machine *own = machine->state;
+    g_autofree char *templates = guest_image_templates();
+    g_autofree const char **folders = share_check_writable(config);
+
+    return !config->no_template && !own->no_template && !config->persistent &&
+           !config->kernel_append && !share_check_find(folders, templates);
+}
+
+/* Return the open state of the machine's template, or -1. */
+static int open_template(struct machine *machine,
+                         const struct vm_config *config)
 {
     struct vm_machine *own = machine->state;
-    struct vm_config config = {
+    g_autoptr(GError) error = NULL;
+    int fd;
+
+    g_clear_pointer(&own->template_key, g_free);
+    if (may_have_template(machine))
+        own->template_key = template_key_new(config);
+    if (!own->template_key || template_store_is_refused(own->template_key))
+        return -1;
+    fd = template_store_open(own->template_key, &error);
+    if (error) {
+        g_autofree char *text = g_strdup_printf(
+            "the machine's template cannot be used (%s); booting without it",
+            error->message);
+
+        machine_warn(machine, MACHINE_TEMPLATE, text);
+    }
+    return fd;
+}
+
+static struct vm_config make_config(const struct machine *machine,
+                                    int network_fd)
+{
+    const struct vm_machine *own = machine->state;
+
+    return (struct vm_config){
         .qemu = own->qemu,
         .image = own->image,
         .accel = own->accel,
@@ -59,11 +104,66 @@ static gboolean start(struct machine *machine, int network_fd, GError **error)
         .backend = machine->config->backend,
         .console_path = machine->launch->console,
         .append = machine->config->kernel_append,
+        .state_fd = -1,
     };
+}
 
+static gboolean start(struct machine *machine, int network_fd, GError **error)
+{
+    struct vm_machine *own = machine->state;
+    struct vm_config config = make_config(machine, network_fd);
+    fd_auto int state = open_template(machine, &config);
+
+    own->restored = config.is_template = state >= 0;
+    config.state_fd = state;
+    if (!own->restored)
+        config.mac = own->mac;
     own->vm = vm_new(&config, &machine_guest_callbacks, &vm_callbacks, machine,
                      error);
+    /* The template's guest has said hello to another host. */
+    if (own->vm && own->restored)
+        guest_channel_request_hello(vm_guest(own->vm));
     return own->vm != NULL;
+}
+
+/* ---- the template -------------------------------------------------------- */
+
+static bool is_restored(const struct machine *machine, const char **ret_mac)
+{
+    const struct vm_machine *own = machine->state;
+
+    *ret_mac = own->restored && machine->network ? own->mac : NULL;
+    return own->restored;
+}
+
+/* Have the template made for the next machine. */
+static void note_ready(struct machine *machine)
+{
+    struct vm_machine *own = machine->state;
+    struct vm_config config = make_config(machine, machine->network ? 0 : -1);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *text = NULL;
+
+    if (own->restored || !own->template_key ||
+        !guest_channel_renews(vm_guest(own->vm)) ||
+        template_store_is_refused(own->template_key))
+        return;
+    if (template_store_prepare(&error) && template_maker_spawn(&config, &error))
+        return;
+    text = g_strdup_printf("no template of the machine can be made, so the "
+                           "next one boots as well: %s; --no-template avoids "
+                           "this note",
+                           error->message);
+    machine_warn(machine, MACHINE_TEMPLATE, text);
+}
+
+/* An address of the locally administered ones, in QEMU's range. */
+static char *new_mac(void)
+{
+    guint32 number = g_random_int();
+
+    return g_strdup_printf("52:54:00:%02x:%02x:%02x", number >> 16 & 0xff,
+                           number >> 8 & 0xff, number & 0xff);
 }
 
 /* ---- set-up -------------------------------------------------------------- */
@@ -74,6 +174,7 @@ static gboolean check_shares(const struct vm_machine *own,
                              GError **error)
 {
     g_autofree char *qemu_img = host_program_find("qemu-img");
+    g_autofree char *templates = guest_image_templates();
     const struct {
         const char *what, *path;
     } files[] = {
@@ -82,6 +183,7 @@ static gboolean check_shares(const struct vm_machine *own,
         { "the guest's kernel", own->image->kernel },
         { "the guest's initrd", own->image->initrd },
         { "the guest's disk", own->image->rootfs },
+        { "the folder of templates", templates },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
@@ -97,6 +199,7 @@ static gboolean prepare(struct machine *machine, GError **error)
     struct vm_machine *own = g_new0(struct vm_machine, 1);
 
     machine->state = own;
+    own->mac = new_mac();
     own->qemu = vm_command_find_qemu(error);
     if (!own->qemu)
         return FALSE;
@@ -133,6 +236,8 @@ static void free_state(struct machine *machine)
     vm_disk_free(own->disk);
     guest_image_free(own->image);
     g_free(own->qemu);
+    g_free(own->mac);
+    g_free(own->template_key);
     g_free(own);
 }
 
@@ -233,6 +338,8 @@ static const char *waits_for(const struct machine *machine)
 {
     const struct vm_machine *own = machine->state;
 
+    if (own->restored)
+        return "continuing from the machine's template";
     return own->vm && vm_is_up(own->vm) ? "booting the guest kernel"
                                         : "starting QEMU";
 }
@@ -267,7 +374,10 @@ const struct machine_kind vm_machine_kind = {
     .begin = begin,
     .start = start,
     .watch = machine_boot_watch,
+    .recover = machine_boot_recover,
     .restart = machine_boot_continue,
+    .is_restored = is_restored,
+    .note_ready = note_ready,
     .stop = stop,
     .kill = kill_now,
     .hold = hold,

@@ -16,6 +16,10 @@ struct vm_machine {
     struct vm_disk *disk; /* NULL: the machine has no persistent disk */
     enum accel accel;
     bool started_again; /* with TCG */
+    char *mac;          /* of the network card; random */
+    char *template_key; /* NULL: the machine can have no template */
+    bool restored;      /* this start continues from the template */
+    bool no_template;   /* an earlier start with it has failed */
     struct vm *vm;      /* outlives its process */
 };
 

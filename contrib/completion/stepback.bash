@@ -126,7 +126,8 @@ _stepback() {
         return
         ;;
     esac
-    [ "$command" = image ] && [ "$COMP_CWORD" -gt 2 ] && command='image build'
+    [ "$command" = image ] && [ "$COMP_CWORD" -gt 2 ] &&
+        command="image ${COMP_WORDS[2]}"
     case $cur in
     -*)
         COMPREPLY=($(compgen -W "$(_stepback_options "$1" "$command")" \
@@ -137,9 +138,9 @@ _stepback() {
         ;;
     *)
         if [ "${COMP_WORDS[1]-}" = help ]; then
-            [ "$prev" != image ] || COMPREPLY=($(compgen -W build -- "$cur"))
+            [ "$prev" != image ] || COMPREPLY=($(compgen -W 'build prune' -- "$cur"))
         elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
-            COMPREPLY=($(compgen -W build -- "$cur"))
+            COMPREPLY=($(compgen -W 'build prune' -- "$cur"))
         elif [[ " ${COMP_WORDS[*]:0:COMP_CWORD} " == *" -- "* ]]; then
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [ "$command" = attach ] || [ "$command" = job ]; then

@@ -504,6 +504,15 @@ def boot(place):
           (3, 1, 1))
     equal("floor: the same kernel, powering off at once" in said, True)
     equal(lines[10][1:], ["times", "the floor until the shim answers"])
+    equal(lines[11][:2], ["No", "start"])
+    status, out, err = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_TEMPLATE="")
+    equal((status, err), (0, ""))
+    for part in (b"QEMU, loading the template", b"random numbers", b"total from a"):
+        assert b" ms  " + part in out, out
+    out = call(place, *words, "--json", TMPDIR=temp, STEPBACK_FAKE_TEMPLATE="")[1]
+    equal({name for name in json.loads(out) if name.startswith("template_")},
+          {"template_load_us", "template_renew_us", "template_mount_us",
+           "template_total_us"})
     out = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="times")[1].decode()
     equal(("  kernel\n" in out, "shim answers" in out), (False, True))
     status, out, err = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="exit")

@@ -98,14 +98,16 @@ class Place:
             found += [line for line in mounts if self.root in line]
         return [name for name in found if "/.stepback/" not in name]
 
-    def processes(self):
-        """Of this place, that are alive."""
+    def processes(self, makers=False):
+        """Of this place, that are alive, but for those that make a template."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open("/proc/%s/environ" % pid, "rb") as file:
-                    if self.root.encode() in file.read() and alive(int(pid)):
-                        found.append(int(pid))
+                    ours = self.root.encode() in file.read()
+                if ours and alive(int(pid)) and (
+                        makers or not is_maker(int(pid))):
+                    found.append(int(pid))
             except OSError:
                 pass
         return found
@@ -264,6 +266,14 @@ def alive(pid):
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def is_maker(pid):
+    """Of a template: the process, or its QEMU."""
+    with open("/proc/%d/cmdline" % pid, "rb") as file:
+        words = file.read()
+    return b"make-template" in words or (
+        b" stepback.template" in words and b"-incoming" not in words)
 
 
 def descendants(pid):

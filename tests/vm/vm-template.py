@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that continue from one template, for real: what they must not have
+in common, and that their folders, undo and network work.
+
+A template is made once for each backend; machines then start in about 2 s. The
+guest's clock begins in 2020, as if the template were years old. It is skipped
+without QEMU or an image (STEPBACK_TEST_IMAGE names another than minimal).
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from stdio_client import (Agent, PROGRAM, Skip, contains,  # noqa: E402
+                          equal, main, test)
+
+IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "minimal")
+CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+QEMU = shutil.which("qemu-system-x86_64")
+SLACK = 0.010  # seconds, of the clock
+
+
+class World:
+    """A cache with the image and no template yet."""
+
+    def __init__(self, place):
+        image = os.path.join(CACHE, "stepback/guest", IMAGE)
+        if not QEMU or not os.path.exists(image + "/image.json"):
+            raise Skip(f"there is no QEMU or no image '{IMAGE}'")
+        self.place = place
+        own = place.root + "/cache/stepback/guest/" + IMAGE
+        shutil.rmtree(own, ignore_errors=True)
+        os.symlink(image, own)
+        self.image = image
+        self.qemu = place.root + "/old-clock"
+        with open(self.qemu, "w") as file:
+            file.write('#!/bin/sh\nexec %s "$@" -rtc base=2020-01-01T00:00:00\n'
+                       % QEMU)
+        os.chmod(self.qemu, 0o755)
+        self.environment = {"STEPBACK_QEMU": self.qemu, "STEPBACK_FAKE_QEMU": None}
+
+    def make(self, backend):
+        with open(self.image + "/image.json") as file:
+            append = json.load(file)["append"]
+        own = self.place.root + "/cache/stepback/guest/" + IMAGE
+        disk = own + "/rootfs.ext4"
+        done = subprocess.run(
+            [PROGRAM, "make-template", self.qemu, own + "/vmlinuz",
+             own + "/initrd", disk if os.path.exists(disk) else "", append,
+             "tcg", "1024", "0", backend, "1"], stderr=subprocess.PIPE,
+            text=True, env=self.place.environment(**self.environment))
+        if "too old for templates" in done.stderr:
+            raise Skip("the image is too old for templates")
+        equal((done.returncode, done.stderr), (0, ""))
+
+    def machine(self, backend):
+        return Machine(self, backend)
+
+
+class Machine:
+    def __init__(self, world, backend):
+        self.started = time.time()
+        self.agent = Agent(world.place, **world.environment)
+        answer = self.agent.start(
+            backend=backend, vm={"image": IMAGE, "accel": "tcg",
+                                 "boot_timeout_seconds": 300})
+        equal(answer["status"], "ok")
+        equal([m["payload"]["message"] for m in self.agent.seen
+               if m["type"] == "event.warning" and
+               m["payload"].get("code") == "template"], [])
+        contains(self.agent.command_line(), " -incoming ")
+
+    def run(self, command):
+        mark = len(self.agent.seen)
+        answer = self.agent.ask("agent.execute", command=command)
+        equal((command, answer["payload"]["exit_code"]), (command, 0))
+        return "".join(m["payload"]["data"] for m in self.agent.seen[mark:]
+                       if m["type"] == "event.terminal_output")
+
+    def facts(self):
+        """What differs between machines; random numbers come first."""
+        return {
+            "random": self.run("head -c 64 /dev/urandom | od -An -tx1"),
+            "uuid": self.run("cat /proc/sys/kernel/random/uuid"),
+            "boot_id": self.run("cat /proc/sys/kernel/random/boot_id"),
+            "machine_id": self.run("cat /etc/machine-id"),
+            "mac": self.run("cat /sys/class/net/eth0/address"),
+        }
+
+    def check_clock(self):
+        """The time was right as the machine was renewed, and is right now."""
+        written = self.run("stat -c %Y /etc/machine-id")
+        assert self.started - 1 <= int(written) <= time.time(), written
+        least, most = -1e9, 1e9
+        for _ in range(5):
+            before = time.time()
+            text = self.run("adjtimex 2>/dev/null | grep -e tv_sec -e tv_usec "
+                            "|| date +%s.%N")
+            after = time.time()
+            numbers = re.findall(r"\d+", text)
+            now = int(numbers[0]) + float("0." + (
+                numbers[1] if len(numbers[1]) == 9 else numbers[1].zfill(6)))
+            least, most = max(least, now - after), min(most, now - before)
+        assert least <= SLACK and most >= -SLACK, (least, most)
+
+    def check_undo(self, share):
+        path = os.path.join(share, "kept")
+        with open(path, "w") as file:
+            file.write("before\n")
+        equal(self.run("cat kept; echo after > kept; cat kept"),
+              "before\nafter\n")
+        equal(self.agent.ask("undo.rollback")["status"], "ok")
+        with open(path) as file:
+            equal(file.read(), "before\n")
+        equal(self.run("cat kept"), "before\n")
+
+    def end(self):
+        equal(self.agent.close(), 0)
+
+
+@test
+def machines_of_a_template_differ(place):
+    """two machines of a template share no random number, id, address or time"""
+    world = World(place)
+    world.make("virtiofs")
+    facts = []
+    for _ in range(2):
+        machine = world.machine("virtiofs")
+        facts.append(machine.facts())
+        # As in a machine that has booted.
+        equal(machine.run("hostname"), "stepback\n")
+        machine.check_clock()
+        machine.check_undo(place.share)
+        contains(machine.run("busybox ip -4 addr show dev eth0"), "inet 10.0.2.15")
+        contains(machine.run("busybox ping -c 1 -w 5 10.0.2.2"),
+                 "1 packets received")
+        equal(machine.run("cat /etc/resolv.conf"), "nameserver 10.0.2.3\n")
+        machine.end()
+    for name in facts[0]:
+        assert facts[0][name] != facts[1][name], (name, facts)
+    assert all(re.fullmatch("[0-9a-f]{32}\n", fact["machine_id"])
+               for fact in facts), facts
+    equal((place.sessions(), place.left()), ([], []))
+
+
+@test
+def over_9p(place):
+    """commands and undo work over 9P in a machine of a template"""
+    world = World(place)
+    world.make("9p")
+    machine = world.machine("9p")
+    machine.check_undo(place.share)
+    machine.end()
+
+
+main()
