@@ -13,6 +13,7 @@
 
 #include "common/errors.h"
 #include "tests/engine/engine_guard.h"
+#include "tests/engine/engine_tests.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
@@ -264,5 +265,10 @@ static const struct guard_case cases[] = {
 
 int main(int argc, char **argv)
 {
-    return guard_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    guard_add_cases(cases, G_N_ELEMENTS(cases));
+    add_engine_broken_log_tests();
+    add_write_parents_tests();
+    return g_test_run();
 }

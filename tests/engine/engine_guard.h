@@ -20,8 +20,8 @@ struct guard_case {
     gconstpointer data;
 };
 
-/* The program's main(). */
-int guard_main(int argc, char **argv, const struct guard_case *cases, size_t n);
+/* Add each case as a test. cases is borrowed. */
+void guard_add_cases(const struct guard_case *cases, size_t n);
 
 /* Reopen the engine, over "file", "other" and "dir/sub". */
 void guard_start(struct guard *f);

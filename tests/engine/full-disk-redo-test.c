@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "tests/engine/engine_tests.h"
 #include "tests/lib/full_disk.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
@@ -114,10 +115,7 @@ static void a_small_redo_stays(gconstpointer data)
     full_disk_end(w);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "undo-frees-space", undo_makes_room },
     { "undo-keeps-edits", undo_keeps_edits },
     { "a-small-redo-is-kept", a_small_redo_stays },
@@ -125,17 +123,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    static const struct world_backend *const backends[] = { &world_folder,
-                                                            &world_mount };
-
     full_disk_init(&argc, &argv);
-    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
-            g_autofree char *path = g_strdup_printf(
-                "/full-disk-redo/%s/%s", backends[i]->name, cases[j].name);
-
-            g_test_add_data_func(path, backends[i], cases[j].run);
-        }
-    }
+    full_disk_add_cases("/full-disk-redo", cases, G_N_ELEMENTS(cases));
+    add_full_disk_restore_tests();
     return g_test_run();
 }

@@ -23,6 +23,11 @@ void edits_client_put(struct edits *f, const char *path, int flags,
         f->w->backend->put(f->w, path, flags, text, strlen(text), 0), ==, 0);
 }
 
+void edits_client_mkdir(struct edits *f, const char *path)
+{
+    g_assert_cmpint(f->w->backend->mkdir(f->w, path, 0755), ==, 0);
+}
+
 void edits_client_step(struct edits *f, const char *path, const char *text)
 {
     int64_t id = world_step(f->w);
@@ -157,6 +162,13 @@ void edits_shell(struct edits *f, const char *command)
                  NULL, NULL, &status, &error);
     g_assert_no_error(error);
     g_assert_cmpint(status, ==, 0);
+}
+
+void edits_host_mkdir(struct edits *f, const char *path)
+{
+    g_autofree char *full = world_host_path(f->w, path);
+
+    g_assert_cmpint(mkdir(full, 0755), ==, 0);
 }
 
 /* Return a new array of the history's barriers. */

@@ -32,6 +32,8 @@ void edits_add_cases(const struct edits_case *cases, size_t count);
 void edits_client_put(struct edits *f, const char *path, int flags,
                       const char *text);
 
+void edits_client_mkdir(struct edits *f, const char *path);
+
 /* Write text into one file in a step. */
 void edits_client_step(struct edits *f, const char *path, const char *text);
 
@@ -76,6 +78,7 @@ bool edits_is_watched(struct edits *f);
 
 /* Run a shell command in the folder, in another process. */
 void edits_shell(struct edits *f, const char *command);
+void edits_host_mkdir(struct edits *f, const char *path);
 
 /* Return a new array of the history's barriers. */
 json_t *edits_barriers(struct edits *f);

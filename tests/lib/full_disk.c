@@ -22,6 +22,22 @@ void full_disk_init(int *argc, char ***argv)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
+void full_disk_add_cases(const char *prefix, const struct world_case *cases,
+                         size_t count)
+{
+    static const struct world_backend *const backends[] = { &world_folder,
+                                                            &world_mount };
+
+    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
+        for (size_t i = 0; i < count; i++) {
+            g_autofree char *path = g_strdup_printf(
+                "%s/%s/%s", prefix, backends[b]->name, cases[i].name);
+
+            g_test_add_data_func(path, backends[b], cases[i].run);
+        }
+    }
+}
+
 void full_disk_file(struct world *w, const char *name, off_t size)
 {
     g_autofree char *path = world_host_path(w, name);

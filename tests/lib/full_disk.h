@@ -12,6 +12,10 @@
 /* Set the umask, call g_test_init(), and enter a mount namespace. */
 void full_disk_init(int *argc, char ***argv);
 
+/* Add a test "PREFIX/BACKEND/NAME" of each case, for a folder and a mount. */
+void full_disk_add_cases(const char *prefix, const struct world_case *cases,
+                         size_t count);
+
 /* Start a world with files "a", "b" and "c" of this size, on a tmpfs with these
  * options. NULL: skipped, without the right to mount. */
 struct world *full_disk_start_on(gconstpointer backend, const char *options,

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "tests/p9/p9_flow.h"
+#include "tests/p9/p9_tests.h"
 
 enum { MANY = 400, BIG = 1 << 20 };
 
@@ -311,5 +312,9 @@ int main(int argc, char **argv)
     P9_FLOW_ADD("p9-flow", "flush-odd", test_flush_odd);
     P9_FLOW_ADD("p9-flow", "flush-race", test_flush_race);
     P9_FLOW_ADD("p9-flow", "concurrent-clunk", test_concurrent_clunk);
+    add_p9_case_index_tests();
+    add_p9_hostile_tests();
+    add_p9_limits_tests();
+    add_p9_parked_tests();
     return g_test_run();
 }

@@ -13,13 +13,9 @@
 
 #include "p9/overlay/overlay.h"
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 #define WINDOWS "--profile=windows"
-
-static void mode_is(struct fixture *f, const char *path, mode_t mode)
-{
-    g_assert_cmphex(p9_mode(f, path), ==, mode);
-}
 
 static void owner_is(struct fixture *f, const char *path, uid_t uid, gid_t gid)
 {
@@ -39,13 +35,6 @@ static struct stat host_stat(struct fixture *f, const char *name)
 
     OK(lstat(path, &st));
     return st;
-}
-
-/* Only root needs rows for other users' files. */
-static void act_as_root(struct fixture *f)
-{
-    p9_client_free(f->client);
-    f->client = p9_client_connect(f->rig->socket, 65536, 0);
 }
 
 /* ---- WN-04 --------------------------------------------------------------- */
@@ -70,12 +59,12 @@ static void test_defaults(struct fixture *f, gconstpointer option)
     OK(chmod(tool, 0777)); /* the host's own modes do not count */
     OK(symlink("plain", link));
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        mode_is(f, files[i].name, S_IFREG | files[i].mode);
+        p9_mode_is(f, files[i].name, S_IFREG | files[i].mode);
         owner_is(f, files[i].name, 1000, 1000);
     }
-    mode_is(f, "dir.txt", S_IFDIR | 0755);
-    mode_is(f, "", S_IFDIR | 0755);
-    mode_is(f, "link", S_IFLNK | 0777);
+    p9_mode_is(f, "dir.txt", S_IFDIR | 0755);
+    p9_mode_is(f, "", S_IFDIR | 0755);
+    p9_mode_is(f, "link", S_IFLNK | 0777);
     owner_is(f, "link", 1000, 1000);
 }
 
@@ -91,27 +80,27 @@ static void test_default_moves(struct fixture *f, gconstpointer option)
     p9_host_file(f, "c.sh", "text");
     p9_host_file(f, "d", "text");
     OK(p9_renameat(f->client, P9_ROOT, "a.sh", P9_ROOT, "a"));
-    mode_is(f, "a", S_IFREG | 0755);
+    p9_mode_is(f, "a", S_IFREG | 0755);
     OK(p9_rename(f->client, p9_fid(f, "d"), P9_ROOT, "d.sh"));
-    mode_is(f, "d.sh", S_IFREG | 0644);
+    p9_mode_is(f, "d.sh", S_IFREG | 0644);
     OK(p9_link(f->client, P9_ROOT, p9_fid(f, "b.sh"), "b"));
-    mode_is(f, "b", S_IFREG | 0755);
-    mode_is(f, "b.sh", S_IFREG | 0755);
-    mode_is(f, "c.sh", S_IFREG | 0755);
+    p9_mode_is(f, "b", S_IFREG | 0755);
+    p9_mode_is(f, "b.sh", S_IFREG | 0755);
+    p9_mode_is(f, "c.sh", S_IFREG | 0755);
     OK(g_rename(old, new));
-    mode_is(f, "c", S_IFREG | 0644);
+    p9_mode_is(f, "c", S_IFREG | 0644);
 }
 
 /* ---- WN-03 --------------------------------------------------------------- */
 
 static void check_chmod(struct fixture *f)
 {
-    mode_is(f, "tool", S_IFREG | 0755);
-    mode_is(f, "secret", S_IFREG | 0600);
-    mode_is(f, "odd", S_IFREG | 07777);
-    mode_is(f, "none.sh", S_IFREG | 0);
-    mode_is(f, "dir", S_IFDIR | 01770);
-    mode_is(f, "other", S_IFREG | 0644);
+    p9_mode_is(f, "tool", S_IFREG | 0755);
+    p9_mode_is(f, "secret", S_IFREG | 0600);
+    p9_mode_is(f, "odd", S_IFREG | 07777);
+    p9_mode_is(f, "none.sh", S_IFREG | 0);
+    p9_mode_is(f, "dir", S_IFDIR | 01770);
+    p9_mode_is(f, "other", S_IFREG | 0644);
     owner_is(f, "secret", 12, UINT32_MAX - 1);
     owner_is(f, "other", 1000, 1000);
 }
@@ -157,29 +146,29 @@ static void test_names(struct fixture *f, gconstpointer option)
     dir = p9_fid(f, "dir");
     OK(p9_renameat(f->client, P9_ROOT, "file", dir, "moved"));
     OK(p9_renameat(f->client, P9_ROOT, "dir", P9_ROOT, "elsewhere"));
-    mode_is(f, "elsewhere/moved", S_IFREG | 0700);
-    mode_is(f, "elsewhere", S_IFDIR | 0750);
+    p9_mode_is(f, "elsewhere/moved", S_IFREG | 0700);
+    p9_mode_is(f, "elsewhere", S_IFDIR | 0750);
     /* Two names of one inode. */
     OK(p9_link(f->client, P9_ROOT, p9_fid(f, "elsewhere/moved"), "second"));
-    mode_is(f, "second", S_IFREG | 0700);
+    p9_mode_is(f, "second", S_IFREG | 0700);
     OK(p9_chmod(f, "second", 0510));
-    mode_is(f, "elsewhere/moved", S_IFREG | 0510);
+    p9_mode_is(f, "elsewhere/moved", S_IFREG | 0510);
     /* One replaces another. */
     OK(p9_create(f, "over", O_RDWR, 0600));
     OK(p9_renameat(f->client, P9_ROOT, "over", P9_ROOT, "second"));
-    mode_is(f, "second", S_IFREG | 0600);
-    mode_is(f, "elsewhere/moved", S_IFREG | 0510);
+    p9_mode_is(f, "second", S_IFREG | 0600);
+    p9_mode_is(f, "elsewhere/moved", S_IFREG | 0510);
     /* An open file without a name, and a new one in its place. */
     fid = p9_open_fid(f, "second", O_RDWR);
     OK(p9_unlinkat(f->client, P9_ROOT, "second", 0));
     OK(p9_stat(f->client, fid, &st));
     g_assert_cmphex(st.st_mode, ==, S_IFREG | 0600);
     OK(p9_create(f, "second", O_RDWR, 0644));
-    mode_is(f, "second", S_IFREG | 0644);
+    p9_mode_is(f, "second", S_IFREG | 0644);
     OK(p9_unlinkat(f->client, dir, "moved", 0));
     OK(p9_unlinkat(f->client, P9_ROOT, "elsewhere", P9_AT_REMOVEDIR));
     OK(p9_mkdir(f->client, P9_ROOT, "elsewhere", 0755));
-    mode_is(f, "elsewhere", S_IFDIR | 0755);
+    p9_mode_is(f, "elsewhere", S_IFDIR | 0755);
 }
 
 /* A new file has the requested mode; and the owner, if that is neither root nor
@@ -189,7 +178,7 @@ static void test_made(struct fixture *f, gconstpointer option)
     struct p9_client *other = p9_client_connect(f->rig->socket, 65536, 1234);
     uint32_t fid;
 
-    act_as_root(f);
+    p9_act_as_root(f);
     OK(p9_create(f, "a", O_RDWR, 0600));
     OK(p9_create(f, "b", O_RDWR | P9_OPEN_EXCL, 0755));
     OK(p9_create(f, "c.sh", O_RDWR, 0644));
@@ -197,12 +186,12 @@ static void test_made(struct fixture *f, gconstpointer option)
     OK(p9_create(f, "a", O_RDWR | P9_OPEN_TRUNC, 0777)); /* exists already */
     OK(p9_mkdir(f->client, P9_ROOT, "dir", 0700));
     OK(p9_mknod(f->client, P9_ROOT, "node", S_IFREG | 0640, 0));
-    mode_is(f, "a", S_IFREG | 0600);
-    mode_is(f, "b", S_IFREG | 0755);
-    mode_is(f, "c.sh", S_IFREG | 0644);
-    mode_is(f, "d", S_IFREG | 04711);
-    mode_is(f, "dir", S_IFDIR | 0700);
-    mode_is(f, "node", S_IFREG | 0640);
+    p9_mode_is(f, "a", S_IFREG | 0600);
+    p9_mode_is(f, "b", S_IFREG | 0755);
+    p9_mode_is(f, "c.sh", S_IFREG | 0644);
+    p9_mode_is(f, "d", S_IFREG | 04711);
+    p9_mode_is(f, "dir", S_IFDIR | 0700);
+    p9_mode_is(f, "node", S_IFREG | 0640);
     owner_is(f, "a", 1000, 1000);
     g_assert_cmphex(host_stat(f, "a").st_mode, ==, S_IFREG | 0644);
     g_assert_cmphex(host_stat(f, "dir").st_mode, ==, S_IFDIR | 0755);
@@ -215,7 +204,7 @@ static void test_made(struct fixture *f, gconstpointer option)
     OK(p9_chown(f, "dir", 5, 6));
     OK(p9_chmod(f, "dir", 02775));
     OK(p9_mkdir(f->client, p9_fid(f, "dir"), "below", 0755));
-    mode_is(f, "dir/below", S_IFDIR | 02755);
+    p9_mode_is(f, "dir/below", S_IFDIR | 02755);
     owner_is(f, "dir/below", 1000, 6);
     p9_client_free(other);
 }
@@ -231,23 +220,23 @@ static void test_set_ids(struct fixture *f, gconstpointer option)
     OK(p9_lopen(user, fid, O_WRONLY));
     OK(p9_chmod(f, "file", 06755));
     g_assert_cmpint(p9_write(user, fid, "x", 1, 0), ==, 1);
-    mode_is(f, "file", S_IFREG | 0755);
+    p9_mode_is(f, "file", S_IFREG | 0755);
     OK(p9_chmod(f, "file", 06745)); /* not executable by the group: mandatory
                                      * locks */
     g_assert_cmpint(p9_write(user, fid, "x", 1, 0), ==, 1);
-    mode_is(f, "file", S_IFREG | 02745);
+    p9_mode_is(f, "file", S_IFREG | 02745);
     OK(p9_chmod(f, "file", 06755));
     OK(p9_chown(f, "file", 3, 4));
-    mode_is(f, "file", S_IFREG | 0755);
+    p9_mode_is(f, "file", S_IFREG | 0755);
     OK(p9_chmod(f, "file", 06755));
     g_assert_cmpint(
         p9_write(f->client, p9_open_fid(f, "file", O_WRONLY), "x", 1, 0), ==,
         1); /* root's */
-    mode_is(f, "file", S_IFREG | (getuid() == 0 ? 06755 : 0755));
+    p9_mode_is(f, "file", S_IFREG | (getuid() == 0 ? 06755 : 0755));
     OK(p9_chmod(f, "file", 06755));
     OK(p9_walk(user, P9_ROOT, "file", &fid));
     OK(p9_lopen(user, fid, O_WRONLY | P9_OPEN_TRUNC));
-    mode_is(f, "file", S_IFREG | 0755);
+    p9_mode_is(f, "file", S_IFREG | 0755);
     p9_client_free(user);
 }
 
@@ -378,7 +367,7 @@ static void test_xattr(struct fixture *f, gconstpointer option)
           p9_setxattr(f->client, p9_fid(f, "file"), "trusted.x", "y", 1, 0));
     FAILS(EOPNOTSUPP,
           (int)p9_getxattr(f->client, fid, "security.selinux", value, 64));
-    mode_is(f, "file", S_IFREG | 0600);
+    p9_mode_is(f, "file", S_IFREG | 0600);
 }
 
 #define ADD(name, function) P9_ADD("p9-overlay", name, WINDOWS, function)
@@ -395,5 +384,8 @@ int main(int argc, char **argv)
     ADD("WN-03/symlink", test_symlink);
     ADD("WN-03/symlink-errors", test_symlink_errors);
     ADD("WN-03/xattr", test_xattr);
+    add_p9_overlay_random_tests();
+    add_p9_overlay_store_tests();
+    add_p9_windows_tests();
     return g_test_run();
 }

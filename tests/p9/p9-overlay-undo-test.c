@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "interceptor/interceptor.h"
-#include "interceptor/sys/sys.h"
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 #define WINDOWS "--profile=windows"
 
@@ -84,13 +84,6 @@ static void change_tree(struct fixture *f, int changes)
 
 enum { CHANGES = 18 };
 
-static void tree_is(struct fixture *f, const char *wanted)
-{
-    g_autofree char *tree = p9_tree(f);
-
-    g_assert_cmpstr(tree, ==, wanted);
-}
-
 /* ---- undo, redo, abort --------------------------------------------------- */
 
 static void check_rollback(struct fixture *f)
@@ -105,18 +98,18 @@ static void check_rollback(struct fixture *f)
     after = p9_tree(f);
     g_assert_cmpstr(before, !=, after);
     p9_undo(f, 1);
-    tree_is(f, before);
+    p9_tree_is(f, before);
     p9_redo(f, 1);
-    tree_is(f, after);
+    p9_tree_is(f, after);
     p9_restart(f, WINDOWS);
-    tree_is(f, after);
+    p9_tree_is(f, after);
     p9_undo(f, 2);
-    tree_is(f, empty);
+    p9_tree_is(f, empty);
     p9_redo(f, 2);
-    tree_is(f, after);
+    p9_tree_is(f, after);
     p9_undo(f, 1);
     p9_restart(f, WINDOWS);
-    tree_is(f, before);
+    p9_tree_is(f, before);
 }
 
 static void test_rollback(struct fixture *f, gconstpointer option)
@@ -128,17 +121,7 @@ static void test_rollback(struct fixture *f, gconstpointer option)
  * numbers. */
 static void test_rollback_copied(struct fixture *f, gconstpointer option)
 {
-    g_autofree char *shm = g_strdup("/dev/shm/stepback-9p-XXXXXX");
-    char *old = f->rig->undo_dir;
-
-    g_assert_nonnull(g_mkdtemp(shm));
-    f->rig->undo_dir = g_build_filename(shm, "undo", NULL);
-    p9_restart(f, WINDOWS);
-    check_rollback(f);
-    p9_pause(f);
-    g_free(f->rig->undo_dir);
-    f->rig->undo_dir = old;
-    sys_remove_tree(AT_FDCWD, shm);
+    p9_log_elsewhere(f, option, check_rollback);
 }
 
 static void test_abort(struct fixture *f, gconstpointer option)
@@ -150,7 +133,7 @@ static void test_abort(struct fixture *f, gconstpointer option)
     p9_step_open(f, 2);
     change_tree(f, CHANGES);
     p9_control(f, "step.abort", json_pack("{s:i}", "step_id", 2));
-    tree_is(f, before);
+    p9_tree_is(f, before);
 }
 
 /* A step that changes only the reference on the host is kept in the history. */
@@ -198,9 +181,9 @@ static void test_without_daemon(struct fixture *f, gconstpointer option)
     g_assert_true(ic_rollback(ic, 1, false, NULL, &error));
     ic_close(ic);
     p9_resume(f, WINDOWS);
-    tree_is(f, before);
+    p9_tree_is(f, before);
     p9_redo(f, 1);
-    tree_is(f, after);
+    p9_tree_is(f, after);
 }
 
 /* ---- kill -9 ------------------------------------------------------------- */
@@ -216,7 +199,7 @@ static void test_killed(struct fixture *f, gconstpointer option)
         p9_step_open(f, 1 + n);
         change_tree(f, n);
         p9_kill_restart(f, WINDOWS);
-        tree_is(f, before);
+        p9_tree_is(f, before);
     }
 }
 
@@ -294,7 +277,7 @@ static void test_killed_anywhere(struct fixture *f, gconstpointer option)
             ;
         g_thread_join(killer);
         p9_kill_restart(f, WINDOWS);
-        tree_is(f, before);
+        p9_tree_is(f, before);
     }
 }
 
@@ -333,7 +316,7 @@ static void test_killed_rollback(struct fixture *f, gconstpointer option)
         }
         g_assert_cmpstr(found, ==, after);
         p9_undo(f, 1);
-        tree_is(f, before);
+        p9_tree_is(f, before);
     }
     g_test_message("%d of %d rollbacks were finished", done, ROLLBACK_KILLS);
 }
@@ -429,7 +412,7 @@ static void check_parked(struct fixture *f, int id, const char *action)
     p9_step_close(f, id);
     if (allow)
         p9_undo(f, 1);
-    tree_is(f, before);
+    p9_tree_is(f, before);
     OK(p9_unlinkat(f->client, P9_ROOT, "x", 0));
     OK(p9_unlinkat(f->client, P9_ROOT, "y", 0));
 }
@@ -456,5 +439,6 @@ int main(int argc, char **argv)
     ADD("WN-05/killed-anywhere", test_killed_anywhere);
     ADD("WN-05/killed-rollback", test_killed_rollback);
     ADD("WN-05/parked", test_parked);
+    add_p9_overlay_collect_tests();
     return g_test_run();
 }

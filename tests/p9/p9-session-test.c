@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 /* ---- sessions ------------------------------------------------------------ */
 
@@ -311,5 +312,8 @@ int main(int argc, char **argv)
     ADD("translated", "--translate-uid=map:7:1234:1", test_translated);
     g_test_add_func("/p9-session/options", test_listen_refused);
     g_test_add_func("/p9-session/connected-fd", test_connected_fd);
+    add_p9_file_tests();
+    add_p9_lock_tests();
+    add_p9_wire_tests();
     return g_test_run();
 }

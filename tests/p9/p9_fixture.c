@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "interceptor/sys/sys.h"
+
 void p9_fixture_set_up(struct fixture *f, gconstpointer option)
 {
     f->rig = p9_rig_new();
@@ -46,6 +48,28 @@ void p9_kill_restart(struct fixture *f, const char *option)
     p9_rig_kill(f->rig);
     hang_up(f);
     p9_resume(f, option);
+}
+
+void p9_act_as_root(struct fixture *f)
+{
+    p9_client_free(f->client);
+    f->client = p9_client_connect(f->rig->socket, 65536, 0);
+}
+
+void p9_log_elsewhere(struct fixture *f, const char *option,
+                      void (*check)(struct fixture *f))
+{
+    g_autofree char *shm = g_strdup("/dev/shm/stepback-9p-XXXXXX");
+    char *old = f->rig->undo_dir;
+
+    g_assert_nonnull(g_mkdtemp(shm));
+    f->rig->undo_dir = g_build_filename(shm, "undo", NULL);
+    p9_restart(f, option);
+    check(f);
+    p9_pause(f);
+    g_free(f->rig->undo_dir);
+    f->rig->undo_dir = old;
+    sys_remove_tree(AT_FDCWD, shm);
 }
 
 static void connect_control(struct fixture *f)
@@ -197,6 +221,11 @@ mode_t p9_mode(struct fixture *f, const char *path)
     return st.st_mode;
 }
 
+void p9_mode_is(struct fixture *f, const char *path, mode_t mode)
+{
+    g_assert_cmphex(p9_mode(f, path), ==, mode);
+}
+
 /* ---- trees --------------------------------------------------------------- */
 
 static void add_tree(struct fixture *f, const char *path, GPtrArray *lines);
@@ -249,4 +278,11 @@ char *p9_tree(struct fixture *f)
     g_ptr_array_sort(lines, compare);
     g_ptr_array_add(lines, NULL);
     return g_strjoinv("", (char **)lines->pdata);
+}
+
+void p9_tree_is(struct fixture *f, const char *wanted)
+{
+    g_autofree char *tree = p9_tree(f);
+
+    g_assert_cmpstr(tree, ==, wanted);
 }

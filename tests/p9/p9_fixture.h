@@ -33,6 +33,14 @@ void p9_resume(struct fixture *f, const char *option);
 void p9_restart(struct fixture *f, const char *option);
 void p9_kill_restart(struct fixture *f, const char *option);
 
+/* Connect the client anew, as root. */
+void p9_act_as_root(struct fixture *f);
+
+/* Run the checks with the log on another file system, where a file that comes
+ * back is made anew, with another number. */
+void p9_log_elsewhere(struct fixture *f, const char *option,
+                      void (*check)(struct fixture *f));
+
 /* Send a request to the engine; it must succeed. The reply is new. */
 json_t *p9_ask(struct fixture *f, const char *type,
                json_t *payload /* taken */);
@@ -53,9 +61,11 @@ char *p9_host_read(struct fixture *f, const char *name);
 int p9_chmod(struct fixture *f, const char *path, uint32_t mode);
 int p9_chown(struct fixture *f, const char *path, uint32_t uid, uint32_t gid);
 mode_t p9_mode(struct fixture *f, const char *path);
+void p9_mode_is(struct fixture *f, const char *path, mode_t mode);
 
 /* Return the client's view of all files: a line each, sorted; new. */
 char *p9_tree(struct fixture *f);
+void p9_tree_is(struct fixture *f, const char *wanted);
 
 /* New fids: of a path, of an open file, of a new file. */
 uint32_t p9_fid(struct fixture *f, const char *path);

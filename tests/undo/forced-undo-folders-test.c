@@ -16,6 +16,7 @@
 
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
+#include "tests/undo/undo_tests.h"
 
 enum { LARGE = 300000 };
 
@@ -288,5 +289,6 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     edits_add_cases(cases, G_N_ELEMENTS(cases));
+    add_forced_undo_links_tests();
     return g_test_run();
 }

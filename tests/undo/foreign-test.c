@@ -17,18 +17,7 @@
 #include "common/errors.h"
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
-
-static void client_mkdir(struct edits *f, const char *path)
-{
-    g_assert_cmpint(f->w->backend->mkdir(f->w, path, 0755), ==, 0);
-}
-
-static void host_mkdir(struct edits *f, const char *path)
-{
-    g_autofree char *full = world_host_path(f->w, path);
-
-    g_assert_cmpint(mkdir(full, 0755), ==, 0);
-}
+#include "tests/undo/undo_tests.h"
 
 /* Count the history's barriers that name the path. */
 static unsigned told(struct edits *f, const char *path)
@@ -50,7 +39,7 @@ static void in_new_folder(struct edits *f)
     int64_t id = world_step(f->w);
     json_t *report, *payload;
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     edits_client_put(f, "new/own", O_CREAT, "own");
     report = world_close_step(f->w, id);
@@ -76,7 +65,7 @@ static void compared(struct edits *f)
     json_decref(world_request(
         f->w, "configure",
         json_pack("{s:s}", "external_modification_policy", "warn")));
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     json_decref(world_close_step(f->w, id));
     g_assert_cmpuint(told(f, "new/mine"), ==, 0);
@@ -94,11 +83,11 @@ static void deep(struct edits *f)
 {
     int64_t id = world_step(f->w);
 
-    client_mkdir(f, "new");
-    client_mkdir(f, "new/a");
-    client_mkdir(f, "new/a/b");
+    edits_client_mkdir(f, "new");
+    edits_client_mkdir(f, "new/a");
+    edits_client_mkdir(f, "new/a/b");
     edits_write(f, "new/a/b/mine", "precious");
-    host_mkdir(f, "new/theirs");
+    edits_host_mkdir(f, "new/theirs");
     edits_write(f, "new/theirs/mine", "precious");
     json_decref(world_close_step(f->w, id));
     edits_refused(f, "new/a/b/mine");
@@ -129,7 +118,7 @@ static void touched(struct edits *f)
     int64_t id = world_step(f->w);
     int rc;
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     edits_write(f, "new/yours", "precious");
     rc = f->w->backend->put(f->w, "new/mine", 0, "changed!", 8, 0);
@@ -148,13 +137,13 @@ static void number_used_again(struct edits *f)
     int64_t id = world_step(f->w);
     void *handle;
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_client_put(f, "new/own", O_CREAT, "own");
     g_assert_cmpint(b->unlink(f->w, "new/own"), ==, 0);
     edits_write(f, "new/mine", "precious");
-    client_mkdir(f, "new/dir");
+    edits_client_mkdir(f, "new/dir");
     g_assert_cmpint(b->rmdir(f->w, "new/dir"), ==, 0);
-    host_mkdir(f, "new/theirs");
+    edits_host_mkdir(f, "new/theirs");
     handle = b->tmpfile ? b->tmpfile(f->w, "new", O_RDWR) : NULL;
     if (handle)
         b->close(f->w, handle);
@@ -170,7 +159,7 @@ static void ambient(struct edits *f)
 {
     int64_t id;
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     id = world_step(f->w);
     json_decref(world_close_step(f->w, id));
@@ -197,7 +186,7 @@ static void aborted(struct edits *f)
 {
     int64_t id = world_step(f->w);
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     json_decref(world_request(f->w, "step.abort",
                               json_pack("{s:I}", "step_id", (json_int_t)id)));
@@ -208,7 +197,7 @@ static void aborted(struct edits *f)
 static void killed(struct edits *f)
 {
     world_step(f->w);
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     told(f, "new"); /* takes in pending events: the folder is watched by now */
     edits_write(f, "new/mine", "precious");
     if (!edits_is_watched(f)) {
@@ -229,7 +218,7 @@ static void killed_linked(struct edits *f)
     world_step(f->w);
     edits_client_put(f, "linked", 0, "of the step");
     g_assert_cmpint(f->w->backend->unlink(f->w, "link"), ==, 0);
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     told(f, "new"); /* takes in pending events: the folder is watched by now */
     edits_write(f, "linked", "precious");
     if (!edits_is_watched(f)) {
@@ -270,7 +259,7 @@ static void written_into(struct edits *f, const char *policy)
     id = world_step(f->w);
     edits_client_put(f, "dir/file", 0, "of the step");
     edits_client_put(f, "file", 0, "of the step");
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     told(f, "new"); /* takes in pending events: the folder is watched by now */
     edits_write(f, "file", "precious");
     edits_write(f, "new/mine", "another");
@@ -347,8 +336,8 @@ static void make_kinds(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
 
-    client_mkdir(f, "new");
-    client_mkdir(f, "new/sub");
+    edits_client_mkdir(f, "new");
+    edits_client_mkdir(f, "new/sub");
     edits_client_put(f, "new/own", O_CREAT, "own");
     g_assert_cmpint(b->mknod(f->w, "new/fifo", S_IFIFO | 0600, 0), ==, 0);
     g_assert_cmpint(b->symlink(f->w, "own", "new/symlink"), ==, 0);
@@ -396,7 +385,7 @@ static void own_in_next_step(struct edits *f)
     void *handle = b->tmpfile ? b->tmpfile(f->w, "dir", O_RDWR) : NULL;
     int64_t id = world_step(f->w);
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     if (handle) {
         g_assert_cmpint(b->handle_link(f->w, handle, "new/named"), ==, 0);
         b->close(f->w, handle);
@@ -432,5 +421,8 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     edits_add_cases(cases, G_N_ELEMENTS(cases));
+    add_foreign_work_tests();
+    add_other_folder_tests();
+    add_overlap_tests();
     return g_test_run();
 }

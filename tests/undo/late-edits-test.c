@@ -16,11 +16,6 @@
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
 
-static void client_mkdir(struct edits *f, const char *path)
-{
-    g_assert_cmpint(f->w->backend->mkdir(f->w, path, 0755), ==, 0);
-}
-
 /* For a heartbeat four times as frequent, except with a daemon. */
 static void start_quickly(struct edits *f)
 {
@@ -60,7 +55,7 @@ static void own_after_rest(struct edits *f)
     start_quickly(f);
     g_usleep(1500 * 1000);
     world_step(f->w);
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_client_put(f, "file", 0, "of the step");
     wait_until_certain(f);
     f->w->backend->kill(f->w);
@@ -119,7 +114,7 @@ static void after_a_kill(struct edits *f)
 {
     start_quickly(f);
     world_step(f->w);
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_client_put(f, "new/own", O_CREAT, "own");
     wait_until_certain(f);
     f->w->backend->kill(f->w);
@@ -127,7 +122,7 @@ static void after_a_kill(struct edits *f)
     world_assert_equal(f->w, f->before);
     g_assert_false(edits_is_set_aside(f, "own"));
     world_step(f->w);
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     edits_client_put(f, "new/own", O_CREAT, "own");
     edits_client_put(f, "file", 0, "of the step");
     f->w->backend->kill(f->w);

@@ -16,6 +16,7 @@
 #include "tests/lib/edits.h"
 #include "tests/lib/engine_cases.h"
 #include "tests/undo/restore_rig.h"
+#include "tests/undo/undo_tests.h"
 
 /* ---- one step, one path -------------------------------------------------- */
 
@@ -342,5 +343,6 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     world_add_cases("", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
+    add_restore_paths_refused_tests();
     return g_test_run();
 }

@@ -8,11 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TEXT(s)                                                                \
-    {                                                                          \
-        (void *)(s), strlen(s) + 1                                             \
-    }
-
 int fuse_client_call(struct client *client, unsigned queue, uint32_t opcode,
                      uint64_t node, const struct iovec *args, unsigned n_args,
                      uint32_t reply_size, const void **ret_reply,

@@ -14,10 +14,18 @@
 /* The queue that the helpers below use. */
 #define FUSE_QUEUE 1
 
+#define ROOT FUSE_ROOT_ID
+
 /* A struct iovec of x itself, which must stay alive. */
 #define PIECE(x)                                                               \
     {                                                                          \
         (void *)&(x), sizeof(x)                                                \
+    }
+
+/* A struct iovec of a string, with its end. */
+#define TEXT(s)                                                                \
+    {                                                                          \
+        (void *)(s), strlen(s) + 1                                             \
     }
 
 /* Send a request with up to three pieces of arguments; *ret_reply is what

@@ -13,12 +13,7 @@
 #include "daemon/id_map.h"
 #include "tests/virtiofs/fuse_client.h"
 
-#define ROOT     FUSE_ROOT_ID
 #define OK(call) g_assert_cmpint((call), ==, 0)
-#define TEXT(s)                                                                \
-    {                                                                          \
-        (void *)(s), strlen(s) + 1                                             \
-    }
 
 /* Like fuse_client_call(), as this user. */
 static int call_as(struct client *client, uint32_t uid, uint32_t gid,

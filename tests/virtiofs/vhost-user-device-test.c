@@ -16,9 +16,8 @@
 #include <unistd.h>
 
 #include "tests/virtiofs/fuse_client.h"
+#include "tests/virtiofs/vhost_user_tests.h"
 #include "virtiofs/vhost/vu_message.h"
-
-#define ROOT FUSE_ROOT_ID
 
 static void expect_works(struct client *client)
 {
@@ -485,5 +484,8 @@ int main(int argc, char **argv)
                          test_end);
     g_test_add_data_func("/vhost-user/end/sigint", GINT_TO_POINTER(SIGINT),
                          test_end);
+    add_vhost_user_hostile_tests();
+    add_vhost_user_lock_tests();
+    add_vhost_user_ring_tests();
     return g_test_run();
 }

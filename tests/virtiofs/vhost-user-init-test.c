@@ -12,8 +12,6 @@
 
 #include "tests/virtiofs/fuse_client.h"
 
-enum { ROOT = 1 };
-
 /* ---- flags --------------------------------------------------------------- */
 
 struct flag_case {

@@ -15,8 +15,6 @@
 
 #include "tests/virtiofs/fuse_client.h"
 
-#define ROOT FUSE_ROOT_ID
-
 enum { PER_FOLDER = 1000 };
 
 #define OK(call) g_assert_cmpint((call), ==, 0)

@@ -11,12 +11,7 @@
 #include <unistd.h>
 
 #include "tests/virtiofs/fuse_client.h"
-
-#define ROOT FUSE_ROOT_ID
-#define TEXT(s)                                                                \
-    {                                                                          \
-        (void *)(s), strlen(s) + 1                                             \
-    }
+#include "tests/virtiofs/vhost_user_tests.h"
 
 /* The feature bits under which every test of this file runs. */
 static const struct {
@@ -503,5 +498,8 @@ int main(int argc, char **argv)
             g_test_add_data_func(path, GUINT_TO_POINTER(v), tests[i].run);
         }
     }
+    add_vhost_user_attr_tests();
+    add_vhost_user_dir_tests();
+    add_vhost_user_names_tests();
     return g_test_run();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-ring-test - invalid rings and messages.
+ * vhost_user_ring_tests - invalid rings and messages.
  *
  * The queue breaks or the message is refused, and the daemon continues to
- * serve. (vhost-user-hostile-test does the same with FUSE requests.)
+ * serve. (vhost_user_hostile_tests does the same with FUSE requests.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "tests/virtiofs/fuse_client.h"
+#include "tests/virtiofs/vhost_user_tests.h"
 #include "virtiofs/vhost/vu_message.h"
-
-#define ROOT FUSE_ROOT_ID
 
 /* ---- rings --------------------------------------------------------------- */
 
@@ -251,10 +250,8 @@ static void test_broken_stream(void)
     client_free(client);
 }
 
-int main(int argc, char **argv)
+void add_vhost_user_ring_tests(void)
 {
-    umask(0);
-    g_test_init(&argc, &argv, NULL);
     for (guint i = 0; i < G_N_ELEMENTS(breaks); i++) {
         g_autofree char *path = g_strdup_printf("/vhost-user/hostile/ring/%s",
                                                 breaks[i].name);
@@ -264,5 +261,4 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/hostile/messages", test_messages);
     g_test_add_func("/vhost-user/hostile/regions", test_regions);
     g_test_add_func("/vhost-user/hostile/broken-stream", test_broken_stream);
-    return g_test_run();
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-parked-test - requests that the undo engine holds, and their release.
+ * p9_parked_tests - requests that the undo engine holds, and their release.
  */
 #include <errno.h>
 
 #include "tests/p9/p9_flow.h"
+#include "tests/p9/p9_tests.h"
 
 enum { BIG = 1 << 20 };
 
@@ -186,14 +187,12 @@ static void test_parked_write(struct fixture *f, gconstpointer data)
     g_assert_cmpmem(back, 100, bytes, 100);
 }
 
-int main(int argc, char **argv)
+void add_p9_parked_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     P9_FLOW_ADD("p9-parked", "allowed", test_parked_allowed);
     P9_FLOW_ADD("p9-parked", "denied", test_parked_denied);
     P9_FLOW_ADD("p9-parked", "denied-beside-lock", test_denied_beside_lock);
     P9_FLOW_ADD("p9-parked", "flushed", test_parked_flushed);
     P9_FLOW_ADD("p9-parked", "forgotten", test_parked_forgotten);
     P9_FLOW_ADD("p9-parked", "write", test_parked_write);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-overlay-store-test - the database of --profile=windows.
+ * p9_overlay_store_tests - the database of --profile=windows.
  *
  * It is lost, damaged, full, in use, or in any place. Ids: WN-03.
  */
@@ -17,22 +17,11 @@
 
 #include "p9/overlay/overlay.h"
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 #define WINDOWS "--profile=windows"
 
 enum { ROWS = 200 };
-
-static void mode_is(struct fixture *f, const char *path, mode_t mode)
-{
-    g_assert_cmphex(p9_mode(f, path), ==, mode);
-}
-
-/* Only root needs rows for other users' files. */
-static void act_as_root(struct fixture *f)
-{
-    p9_client_free(f->client);
-    f->client = p9_client_connect(f->rig->socket, 65536, 0);
-}
 
 /* ---- the store ----------------------------------------------------------- */
 
@@ -80,12 +69,12 @@ static void test_lost_store(struct fixture *f, gconstpointer option)
     p9_pause(f);
     OK(g_remove(store));
     start(f, NULL);
-    mode_is(f, "file", S_IFREG | 0644);
-    mode_is(f, "link", S_IFREG | 0644);
+    p9_mode_is(f, "file", S_IFREG | 0644);
+    p9_mode_is(f, "link", S_IFREG | 0644);
     OK(p9_create(f, "other", O_RDWR, 0700));
-    mode_is(f, "file", S_IFREG | 0644);
+    p9_mode_is(f, "file", S_IFREG | 0644);
     OK(p9_chmod(f, "file", 0640));
-    mode_is(f, "file", S_IFREG | 0640);
+    p9_mode_is(f, "file", S_IFREG | 0640);
     text = p9_host_read(f, "link");
     g_assert_cmpstr(text, ==, "target");
 }
@@ -139,11 +128,11 @@ static void test_two_clients(struct fixture *f, gconstpointer option)
         g_assert_cmpuint(reply.type, ==, P9_RSETATTR);
     }
     p9_client_free(clients[1]);
-    mode_is(f, "a", S_IFREG | ROWS);
-    mode_is(f, "b", S_IFREG | ROWS);
+    p9_mode_is(f, "a", S_IFREG | ROWS);
+    p9_mode_is(f, "b", S_IFREG | ROWS);
     p9_restart(f, WINDOWS);
-    mode_is(f, "a", S_IFREG | ROWS);
-    mode_is(f, "b", S_IFREG | ROWS);
+    p9_mode_is(f, "a", S_IFREG | ROWS);
+    p9_mode_is(f, "b", S_IFREG | ROWS);
 }
 
 /* Its content has been changed. */
@@ -161,11 +150,11 @@ static void test_spoilt_store(struct fixture *f, gconstpointer option)
     p9_pause(f);
     run_sql(store, "UPDATE rows SET mode = -1");
     start(f, NULL);
-    mode_is(f, "file", S_IFREG | 0644);
+    p9_mode_is(f, "file", S_IFREG | 0644);
     p9_pause(f);
     run_sql(store, "UPDATE rows SET mode = 384, uid = 1 << 40");
     start(f, NULL);
-    mode_is(f, "file", S_IFREG | 0644);
+    p9_mode_is(f, "file", S_IFREG | 0644);
     p9_pause(f);
     /* A damaged row conflicts with the same new one: the only effect is an
      * error. */
@@ -173,7 +162,7 @@ static void test_spoilt_store(struct fixture *f, gconstpointer option)
     start(f, NULL);
     path = p9_rig_path(f->rig, "file");
     OK(setxattr(path, OVERLAY_XATTR, "short", 5, 0));
-    mode_is(f, "file", S_IFREG | 0644);
+    p9_mode_is(f, "file", S_IFREG | 0644);
     p9_pause(f);
     run_sql(store, "UPDATE meta SET value = 2 WHERE name = 'format'");
     refused(arguments, "unsupported format 2");
@@ -208,7 +197,7 @@ static void test_places(struct fixture *f, gconstpointer option)
             p9_rig_start(f->rig, WINDOWS, place, sandboxes[j], NULL);
             f->client = p9_client_connect(f->rig->socket, 65536, getuid());
             if (j > 0)
-                mode_is(f, "file", S_IFREG | 0711);
+                p9_mode_is(f, "file", S_IFREG | 0711);
             OK(p9_chmod(f, "file", 0600 + (uint32_t)j));
             OK(p9_chmod(f, "file", 0711));
             p9_pause(f);
@@ -237,7 +226,7 @@ static void test_full(struct fixture *f, gconstpointer option)
     g_autofree char *target = NULL;
     uint32_t fid;
 
-    act_as_root(f);
+    p9_act_as_root(f);
     OK(p9_create(f, "old", O_RDWR, 0600));
     limit_files(f, 8192); /* less than the size of the database */
     FAILS(EIO, p9_create(f, "new", O_RDWR, 0601));
@@ -245,15 +234,15 @@ static void test_full(struct fixture *f, gconstpointer option)
     FAILS(EIO, p9_symlink(f->client, P9_ROOT, "new", "target"));
     FAILS(EIO, p9_chmod(f, "old", 0602));
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
-    mode_is(f, "old", S_IFREG | 0600);
+    p9_mode_is(f, "old", S_IFREG | 0600);
     OK(p9_create(f, "plain", O_RDWR, 0644));
     OK(p9_create(f, "same", O_RDWR, 0600));
     limit_files(f, RLIM_INFINITY);
     OK(p9_chmod(f, "old", 0602));
     OK(p9_symlink(f->client, P9_ROOT, "new", "target"));
     p9_restart(f, WINDOWS);
-    mode_is(f, "old", S_IFREG | 0602);
-    mode_is(f, "same", S_IFREG | 0600);
+    p9_mode_is(f, "old", S_IFREG | 0602);
+    p9_mode_is(f, "same", S_IFREG | 0600);
     fid = p9_fid(f, "new");
     OK(p9_readlink(f->client, fid, &target));
     g_assert_cmpstr(target, ==, "target");
@@ -283,7 +272,7 @@ static void test_full_said(struct fixture *f, gconstpointer option)
     g_assert_cmpint(dup2(own, STDERR_FILENO), ==, STDERR_FILENO);
     OK(close(own));
     OK(close(fd));
-    act_as_root(f);
+    p9_act_as_root(f);
     limit_files(f, 8192);
     for (int i = 0; i < 50; i++)
         FAILS(EIO, p9_create(f, "new", O_RDWR, 0601));
@@ -299,7 +288,7 @@ static void test_read_only(struct fixture *f, gconstpointer option)
     OK(p9_symlink(f->client, P9_ROOT, "link", "target"));
     p9_pause(f);
     start(f, "--readonly");
-    mode_is(f, "file", S_IFREG | 0600);
+    p9_mode_is(f, "file", S_IFREG | 0600);
     OK(p9_readlink(f->client, p9_fid(f, "link"), &target));
     g_assert_cmpstr(target, ==, "target");
     FAILS(EROFS, p9_chmod(f, "file", 0612));
@@ -324,9 +313,8 @@ static void test_busy(struct fixture *f, gconstpointer option)
 
 #define ADD(name, function) P9_ADD("p9-overlay-store", name, WINDOWS, function)
 
-int main(int argc, char **argv)
+void add_p9_overlay_store_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     ADD("WN-03/lost-store", test_lost_store);
     ADD("WN-03/few-rows", test_few_rows);
     ADD("WN-03/two-clients", test_two_clients);
@@ -336,5 +324,4 @@ int main(int argc, char **argv)
     ADD("WN-03/full-said", test_full_said);
     ADD("WN-03/read-only", test_read_only);
     ADD("WN-03/busy", test_busy);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * alias-test - an inode of a step is found by its present number.
+ * alias_tests - an inode of a step is found by its present number.
  *
  * See undo_log.h.
  */
@@ -13,6 +13,7 @@
 #include "interceptor/log/undo_log.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
+#include "tests/engine/engine_tests.h"
 #include "tests/lib/oracle.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
@@ -234,12 +235,10 @@ static void births(void)
     OK(sys_remove_tree(AT_FDCWD, folder));
 }
 
-int main(int argc, char **argv)
+void add_alias_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/alias/records-follow-new-numbers", renumbered);
     g_test_add_func("/alias/one-inode-has-one-record", renumbered_twice);
     g_test_add_func("/alias/last-owner-has-a-shared-number", shared_numbers);
     g_test_add_func("/alias/birth-time-tells-inodes-apart", births);
-    return g_test_run();
 }

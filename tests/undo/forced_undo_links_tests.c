@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * forced-undo-links-test - forced undo of files with several names.
+ * forced_undo_links_tests - forced undo of files with several names.
  *
  * Another process has removed some of the names.
  */
@@ -11,6 +11,7 @@
 
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
+#include "tests/undo/undo_tests.h"
 
 static void force(struct edits *f)
 {
@@ -113,10 +114,7 @@ static const struct edits_case cases[] = {
     { "redo-has-mode-of-other-name", redo_has_mode_of_other_name },
 };
 
-int main(int argc, char **argv)
+void add_forced_undo_links_tests(void)
 {
-    umask(022);
-    g_test_init(&argc, &argv, NULL);
     edits_add_cases(cases, G_N_ELEMENTS(cases));
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-file-test - files, names, attributes and directories of the real daemon.
+ * p9_file_tests - files, names, attributes and directories of the real daemon.
  *
  * Ids: P9-03 (errors by number).
  */
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 /* ---- files --------------------------------------------------------------- */
 
@@ -464,9 +465,8 @@ static void test_readdir_errors(struct fixture *f, gconstpointer option)
 
 #define ADD(name, option, function) P9_ADD("p9-file", name, option, function)
 
-int main(int argc, char **argv)
+void add_p9_file_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     ADD("read-write", NULL, test_read_write);
     ADD("P9-03/open", NULL, test_open);
     ADD("truncate-append", NULL, test_truncate_append);
@@ -488,5 +488,4 @@ int main(int argc, char **argv)
     ADD("readdir", NULL, test_readdir);
     ADD("readdir-removing", NULL, test_readdir_removing);
     ADD("P9-03/readdir", NULL, test_readdir_errors);
-    return g_test_run();
 }

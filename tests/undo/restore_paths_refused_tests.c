@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore-paths-refused-test - undo by path is refused as a whole.
+ * restore_paths_refused_tests - undo by path is refused as a whole.
  *
  * It is refused if a path cannot be restored or is another process's.
  *
@@ -13,6 +13,7 @@
 #include "tests/lib/edits.h"
 #include "tests/lib/engine_cases.h"
 #include "tests/undo/restore_rig.h"
+#include "tests/undo/undo_tests.h"
 
 /* ---- refusals ------------------------------------------------------------ */
 
@@ -214,10 +215,7 @@ static const struct world_case cases[] = {
     { "limits-of-the-log", log_limits },
 };
 
-int main(int argc, char **argv)
+void add_restore_paths_refused_tests(void)
 {
-    umask(022);
-    g_test_init(&argc, &argv, NULL);
     world_add_cases("", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-names-test - invalid names, and the cost of lookups.
+ * vhost_user_names_tests - invalid names, and the cost of lookups.
  *
  * Also extended attributes that are shorter than announced, and how long an
  * inode that was looked up is kept.
@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 
 #include "tests/virtiofs/fuse_client.h"
-
-#define ROOT FUSE_ROOT_ID
+#include "tests/virtiofs/vhost_user_tests.h"
 
 static int call_name(struct client *client, uint32_t opcode, size_t struct_size,
                      const void *name, size_t size)
@@ -236,10 +235,8 @@ static void test_lookups_removed(gconstpointer cache)
     client_free(client);
 }
 
-int main(int argc, char **argv)
+void add_vhost_user_names_tests(void)
 {
-    umask(0);
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/vhost-user/names/not-names", test_names);
     g_test_add_func("/vhost-user/names/new-names", test_new_names);
     g_test_add_func("/vhost-user/names/name-with-nul", test_name_with_nul);
@@ -252,5 +249,4 @@ int main(int argc, char **argv)
                          test_lookups_removed);
     g_test_add_data_func("/vhost-user/names/lookups/removed/auto", "auto",
                          test_lookups_removed);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-lock-test - a guest's locks, in the sandboxed daemon.
+ * vhost_user_lock_tests - a guest's locks, in the sandboxed daemon.
  *
  * A waiting request does not delay others, can be interrupted, and ends with
  * its client. tests/daemon/locks.py has what programs see of it.
@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 
 #include "tests/virtiofs/fuse_client.h"
+#include "tests/virtiofs/vhost_user_tests.h"
 
-enum { ROOT = 1, WAIT_QUEUE = 2, SILENCE_MS = 100, UNIQUE = 1000001 };
+enum { WAIT_QUEUE = 2, SILENCE_MS = 100, UNIQUE = 1000001 };
 
 struct rig {
     struct client *client;
@@ -266,9 +267,8 @@ static void test_unwanted(gconstpointer option)
     client_free(rig.client);
 }
 
-int main(int argc, char **argv)
+void add_vhost_user_lock_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/locks/conflict", test_conflict);
     g_test_add_func("/locks/wait", test_wait);
     g_test_add_func("/locks/interrupt", test_interrupt);
@@ -280,5 +280,4 @@ int main(int argc, char **argv)
     g_test_add_data_func("/locks/unwanted/posix", "--posix-lock",
                          test_unwanted);
     g_test_add_data_func("/locks/unwanted/flock", "--flock", test_unwanted);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-wire-test - 9P messages as bytes.
+ * p9_wire_tests - 9P messages as bytes.
  *
  * Ids: P9-01, P9-02 and the decoder's half of P9-03.
  */
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "p9/wire/message.h"
+#include "tests/p9/p9_tests.h"
 
 enum { ROOM = 4096, ROUNDS = 2000 };
 
@@ -244,9 +245,8 @@ static void test_encode_room(void)
     g_assert_cmpint(p9_message_encode(&m, bytes, 19), ==, 19);
 }
 
-int main(int argc, char **argv)
+void add_p9_wire_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/p9-wire/P9-01/round-trip", test_round_trip);
     g_test_add_func("/p9-wire/P9-02/fixtures", test_fixtures);
     g_test_add_func("/p9-wire/P9-02/fields", test_fixture_fields);
@@ -254,5 +254,4 @@ int main(int argc, char **argv)
     g_test_add_func("/p9-wire/P9-03/long-list", test_long_list);
     g_test_add_func("/p9-wire/P9-03/unknown-type", test_unknown_type);
     g_test_add_func("/p9-wire/encode-room", test_encode_room);
-    return g_test_run();
 }

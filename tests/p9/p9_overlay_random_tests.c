@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-overlay-random-test - random changes under --profile=windows.
+ * p9_overlay_random_tests - random changes under --profile=windows.
  *
  * They are made in steps that are kept, aborted or cut short by SIGKILL, undone
  * and redone; the client must see what it saw before.
@@ -13,17 +13,11 @@
 #include <stdlib.h>
 
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 #define WINDOWS "--profile=windows"
 
 enum { SEEDS = 2, ACTS = 40 };
-
-static void tree_is(struct fixture *f, const char *wanted)
-{
-    g_autofree char *tree = p9_tree(f);
-
-    g_assert_cmpstr(tree, ==, wanted);
-}
 
 /* The client's view at the end of each step, and of the steps that were undone.
  */
@@ -170,7 +164,7 @@ static void act_at_random(struct story *s)
     } else {
         step_at_random(s);
     }
-    tree_is(s->f, newest(s->past));
+    p9_tree_is(s->f, newest(s->past));
 }
 
 static void run_story(struct fixture *f, guint32 seed)
@@ -206,9 +200,7 @@ static void test_random(struct fixture *f, gconstpointer option)
     }
 }
 
-int main(int argc, char **argv)
+void add_p9_overlay_random_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     P9_ADD("p9-overlay-random", "WN-05", WINDOWS, test_random);
-    return g_test_run();
 }

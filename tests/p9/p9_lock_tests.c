@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-lock-test - locks whose fid, process or request ends before they do.
+ * p9_lock_tests - locks whose fid, process or request ends before they do.
  *
  * p9-flow-test has locks between clients.
  */
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 enum { NEVER_MS = 100, WAITERS = 64, PROCESSES = 4200, BY_ONE_FID = 300 };
 
@@ -305,9 +306,8 @@ static void test_many_unlock_parts(struct fixture *f, gconstpointer option)
 
 #define ADD(name, option, function) P9_ADD("p9-lock", name, option, function)
 
-int main(int argc, char **argv)
+void add_p9_lock_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     ADD("clunked", NULL, test_clunked);
     ADD("many-clunked", NULL, test_many_clunked);
     ADD("many-ask", NULL, test_many_ask);
@@ -316,5 +316,4 @@ int main(int argc, char **argv)
     ADD("many-unlock", NULL, test_many_unlock);
     ADD("parts", NULL, test_parts);
     ADD("many-unlock-parts", NULL, test_many_unlock_parts);
-    return g_test_run();
 }

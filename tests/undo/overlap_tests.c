@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overlap-test - an outside edit stops undo only of steps it overlaps.
+ * overlap_tests - an outside edit stops undo only of steps it overlaps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include "interceptor/log/barriers.h"
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
+#include "tests/undo/undo_tests.h"
 
 static void beside(struct edits *f)
 {
@@ -196,10 +197,7 @@ static const struct edits_case cases[] = {
     { "overlap/many-edits-are-reported", crowd },
 };
 
-int main(int argc, char **argv)
+void add_overlap_tests(void)
 {
-    umask(022);
-    g_test_init(&argc, &argv, NULL);
     edits_add_cases(cases, G_N_ELEMENTS(cases));
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control-end-test - clients that stop sending, or hang up.
+ * control_end_tests - clients that stop sending, or hang up.
  *
  * A client of the control socket that stops sending gets its replies; one that
  * is gone is dropped.
@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "interceptor/interceptor.h"
+#include "tests/engine/engine_tests.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 
@@ -210,7 +211,7 @@ static void closed_meanwhile(struct fixture *f, gconstpointer data)
     }
 }
 
-int main(int argc, char **argv)
+void add_control_end_tests(void)
 {
     static const struct {
         const char *path;
@@ -226,9 +227,7 @@ int main(int argc, char **argv)
         { "/control-end/closed-meanwhile", closed_meanwhile },
     };
 
-    g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add(cases[i].path, struct fixture, NULL, set_up, cases[i].run,
                    tear_down);
-    return g_test_run();
 }

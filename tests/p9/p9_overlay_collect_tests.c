@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-overlay-collect-test - which rows of the overlay are removed.
+ * p9_overlay_collect_tests - which rows of the overlay are removed.
  *
  * Rows are kept that the share, steps, redo or a recovery need. Ids: WN-03,
  * WN-05.
@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interceptor/sys/sys.h"
 #include "p9/overlay/overlay.h"
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 #define WINDOWS "--profile=windows"
 
@@ -77,13 +77,6 @@ static int64_t collect(struct fixture *f)
     return before;
 }
 
-static void tree_is(struct fixture *f, const char *wanted)
-{
-    g_autofree char *tree = p9_tree(f);
-
-    g_assert_cmpstr(tree, ==, wanted);
-}
-
 /* ---- rows that are needed ------------------------------------------------ */
 
 /* Four rows: 0600, 0700, a link's and 0640. */
@@ -108,7 +101,7 @@ static void test_share(struct fixture *f, gconstpointer option)
     OK(p9_chmod(f, "", 0711));
     before = p9_tree(f);
     g_assert_cmpint(collect(f), ==, 5);
-    tree_is(f, before);
+    p9_tree_is(f, before);
     g_assert_cmphex(p9_mode(f, ""), ==, S_IFDIR | 0711);
     /* No number is reused. */
     p9_pause(f);
@@ -156,18 +149,18 @@ static void check_log(struct fixture *f)
     char *trees[4];
 
     make_history(f, trees);
-    tree_is(f, trees[2]);
+    p9_tree_is(f, trees[2]);
     g_assert_cmpint(collect(f), ==, 9);
     p9_redo(f, 1);
-    tree_is(f, trees[3]);
+    p9_tree_is(f, trees[3]);
     p9_undo(f, 2);
-    tree_is(f, trees[1]);
+    p9_tree_is(f, trees[1]);
     g_assert_cmpint(collect(f), ==, 9);
     p9_undo(f, 1);
-    tree_is(f, trees[0]);
+    p9_tree_is(f, trees[0]);
     g_assert_cmpint(collect(f), ==, 9);
     p9_redo(f, 3);
-    tree_is(f, trees[3]);
+    p9_tree_is(f, trees[3]);
     for (int i = 0; i < 4; i++)
         g_free(trees[i]);
 }
@@ -179,17 +172,7 @@ static void test_log(struct fixture *f, gconstpointer option)
 
 static void test_log_copied(struct fixture *f, gconstpointer option)
 {
-    g_autofree char *shm = g_strdup("/dev/shm/stepback-9p-XXXXXX");
-    char *old = f->rig->undo_dir;
-
-    g_assert_nonnull(g_mkdtemp(shm));
-    f->rig->undo_dir = g_build_filename(shm, "undo", NULL);
-    p9_restart(f, WINDOWS);
-    check_log(f);
-    p9_pause(f);
-    g_free(f->rig->undo_dir);
-    f->rig->undo_dir = old;
-    sys_remove_tree(AT_FDCWD, shm);
+    p9_log_elsewhere(f, option, check_log);
 }
 
 /* Evicted steps need no rows. */
@@ -201,7 +184,7 @@ static void test_discarded(struct fixture *f, gconstpointer option)
     p9_control(f, "discard", NULL);
     /* 0755 of a file; 0711, 0604 is gone, and 0600 with it. */
     g_assert_cmpint(collect(f), ==, 2);
-    tree_is(f, trees[2]);
+    p9_tree_is(f, trees[2]);
     for (int i = 0; i < 4; i++)
         g_free(trees[i]);
 }
@@ -223,12 +206,12 @@ static void test_recovery(struct fixture *f, gconstpointer option)
     OK(waitid(P_PID, (id_t)f->rig->pid, &end, WEXITED | WNOWAIT));
     add_idle_rows(f);
     p9_kill_restart(f, WINDOWS);
-    tree_is(f, before);
+    p9_tree_is(f, before);
     p9_restart(f, WINDOWS);
     p9_pause(f);
     g_assert_cmpint(count_rows(f), ==, 5);
     p9_resume(f, WINDOWS);
-    tree_is(f, before);
+    p9_tree_is(f, before);
 }
 
 /* ---- when none goes ------------------------------------------------------ */
@@ -249,11 +232,11 @@ static void test_moved(struct fixture *f, gconstpointer option)
     p9_pause(f);
     OK(g_rename(away, there));
     p9_resume(f, WINDOWS);
-    tree_is(f, before);
+    p9_tree_is(f, before);
     p9_pause(f);
     g_assert_cmpint(count_rows(f), ==, 5);
     p9_resume(f, WINDOWS);
-    tree_is(f, before);
+    p9_tree_is(f, before);
 }
 
 /* How many rows are there after the starts that would remove some? */
@@ -327,9 +310,8 @@ static void test_other_share(struct fixture *f, gconstpointer option)
 #define ADD(name, function)                                                    \
     P9_ADD("p9-overlay-collect", name, WINDOWS, function)
 
-int main(int argc, char **argv)
+void add_p9_overlay_collect_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     ADD("WN-03/share", test_share);
     ADD("WN-05/log", test_log);
     ADD("WN-05/log-copied", test_log_copied);
@@ -339,5 +321,4 @@ int main(int argc, char **argv)
     ADD("WN-03/deep", test_deep);
     ADD("WN-03/other-log", test_other_log);
     ADD("WN-03/other-share", test_other_share);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * foreign-work-test - a step's work in another process's directory.
+ * foreign_work_tests - a step's work in another process's directory.
  *
  * The directory was made while the step ran, in a place where the step had
  * changed the tree.
@@ -17,21 +17,10 @@
 
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
+#include "tests/undo/undo_tests.h"
 
 /* Longer than the lag of the file clock behind the programs' clock. */
 enum { CLOCK_LAG_US = 50 * 1000 };
-
-static void host_mkdir(struct edits *f, const char *path)
-{
-    g_autofree char *full = world_host_path(f->w, path);
-
-    g_assert_cmpint(mkdir(full, 0755), ==, 0);
-}
-
-static void client_mkdir(struct edits *f, const char *path)
-{
-    g_assert_cmpint(f->w->backend->mkdir(f->w, path, 0755), ==, 0);
-}
 
 static void client_rename(struct edits *f, const char *from, const char *to)
 {
@@ -60,11 +49,11 @@ static void work_in(struct edits *f, const char *folder)
     g_autofree char *moved = below(folder, "theirs/moved");
 
     g_usleep(CLOCK_LAG_US);
-    host_mkdir(f, folder);
-    host_mkdir(f, theirs);
+    edits_host_mkdir(f, folder);
+    edits_host_mkdir(f, theirs);
     edits_write(f, precious, "precious");
     edits_client_put(f, own, O_CREAT, "own");
-    client_mkdir(f, sub);
+    edits_client_mkdir(f, sub);
     edits_client_put(f, deep, O_CREAT, "own");
     client_rename(f, deep, moved);
     client_rename(f, "file", deep);
@@ -92,7 +81,7 @@ static void in_new(struct edits *f)
 {
     int64_t id = world_step(f->w);
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     work_in(f, "new/others");
     close_and_undo(f, id, "new/others");
 }
@@ -157,7 +146,7 @@ static void older(struct edits *f)
     g_autofree char *to = world_host_path(f->w, "new/dir");
     int64_t id = world_step(f->w);
 
-    client_mkdir(f, "new");
+    edits_client_mkdir(f, "new");
     g_usleep(CLOCK_LAG_US);
     g_assert_cmpint(rename(from, to), ==, 0);
     g_assert_cmpint(f->w->backend->unlink(f->w, "new/dir/file"), ==, -ESTALE);
@@ -179,7 +168,7 @@ static void onto_known_name(struct edits *f)
     client_rename(f, "file", "name");
     client_rename(f, "name", "file");
     g_usleep(CLOCK_LAG_US);
-    host_mkdir(f, "name");
+    edits_host_mkdir(f, "name");
     g_assert_cmpint(f->w->backend->rename(f->w, "file", "name", 0), ==,
                     -EISDIR);
     g_assert_cmpint(rmdir(full), ==, 0);
@@ -237,9 +226,7 @@ static const struct edits_case cases[] = {
     { "foreign-work/from-known-name", from_known_name },
 };
 
-int main(int argc, char **argv)
+void add_foreign_work_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     edits_add_cases(cases, G_N_ELEMENTS(cases));
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-attr-test - attributes and extended attributes.
+ * vhost_user_attr_tests - attributes and extended attributes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +10,7 @@
 #include <unistd.h>
 
 #include "tests/virtiofs/fuse_client.h"
-
-#define ROOT FUSE_ROOT_ID
-#define TEXT(s)                                                                \
-    {                                                                          \
-        (void *)(s), strlen(s) + 1                                             \
-    }
+#include "tests/virtiofs/vhost_user_tests.h"
 
 static struct stat host_stat(const struct client *client, const char *name)
 {
@@ -264,10 +259,8 @@ static void test_capabilities(void)
     client_free(client);
 }
 
-int main(int argc, char **argv)
+void add_vhost_user_attr_tests(void)
 {
-    umask(0);
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/vhost-user/attributes/set", test_attributes);
     g_test_add_func("/vhost-user/attributes/statx", test_statx);
     g_test_add_func("/vhost-user/attributes/xattrs", test_xattrs);
@@ -276,5 +269,4 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/attributes/chown-to-nobody",
                     test_chown_to_nobody);
     g_test_add_func("/vhost-user/attributes/capabilities", test_capabilities);
-    return g_test_run();
 }

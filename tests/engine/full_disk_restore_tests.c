@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * full-disk-restore-test - restore of paths on a full disk.
+ * full_disk_restore_tests - restore of paths on a full disk.
  *
  * Without enough space it is refused and changes nothing; with space it
  * succeeds.
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
+#include "tests/engine/engine_tests.h"
 #include "tests/lib/full_disk.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
@@ -80,28 +81,13 @@ static void room_for_both(gconstpointer backend)
     try_with(backend, (2 * FILE_MIB + 2) * MIB, true);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(gconstpointer backend);
-} cases[] = {
+static const struct world_case cases[] = {
     { "refused-without-space", no_room },
     { "refused-with-space-for-one-copy", room_for_one_copy },
     { "made-with-space-for-both", room_for_both },
 };
 
-int main(int argc, char **argv)
+void add_full_disk_restore_tests(void)
 {
-    static const struct world_backend *const backends[] = { &world_folder,
-                                                            &world_mount };
-
-    full_disk_init(&argc, &argv);
-    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
-            g_autofree char *path = g_strdup_printf(
-                "/full-disk-restore/%s/%s", backends[i]->name, cases[j].name);
-
-            g_test_add_data_func(path, backends[i], cases[j].run);
-        }
-    }
-    return g_test_run();
+    full_disk_add_cases("/full-disk-restore", cases, G_N_ELEMENTS(cases));
 }

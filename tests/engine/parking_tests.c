@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parking-test - changes of a server that can wait return IC_PARKED.
+ * parking_tests - changes of a server that can wait return IC_PARKED.
  *
  * They do so while a decision is pending or a rollback runs; the server is
  * notified of the end.
@@ -14,6 +14,7 @@
 
 #include "common/errors.h"
 #include "interceptor/engine/engine.h"
+#include "tests/engine/engine_tests.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 
@@ -501,12 +502,9 @@ static const struct {
     { "/parking/needs-an-undo-log", no_log },
 };
 
-int main(int argc, char **argv)
+void add_parking_tests(void)
 {
-    umask(022);
-    g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add(cases[i].path, struct fixture, cases[i].data, set_up,
                    cases[i].run, tear_down);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-hostile-test - FUSE requests that break the rules.
+ * vhost_user_hostile_tests - FUSE requests that break the rules.
  *
  * The guest gets an error, and the daemon continues to serve.
  */
@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "tests/virtiofs/fuse_client.h"
+#include "tests/virtiofs/vhost_user_tests.h"
 #include "virtiofs/vhost/vu_message.h"
-
-#define ROOT FUSE_ROOT_ID
 
 /* ---- requests ------------------------------------------------------------ */
 
@@ -543,10 +542,8 @@ static void test_batch_forget(void)
     client_free(client);
 }
 
-int main(int argc, char **argv)
+void add_vhost_user_hostile_tests(void)
 {
-    umask(0);
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/vhost-user/hostile/before-init", test_before_init);
     g_test_add_func("/vhost-user/hostile/all-before-init",
                     test_all_before_init);
@@ -569,5 +566,4 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/hostile/memory-taken-back",
                     test_memory_taken_back);
     g_test_add_func("/vhost-user/hostile/full-call", test_full_call);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-hostile-test - malicious clients.
+ * p9_hostile_tests - malicious clients.
  *
  * In each case the daemon survives, its memory stays within the bounds stated
  * here, and another client is served.
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/lib/p9_client.h"
+#include "tests/p9/p9_tests.h"
 
 #define OK(call) g_assert_cmpint(call, ==, 0)
 
@@ -385,9 +386,8 @@ static void test_nonsense(struct fixture *f, gconstpointer data)
     g_test_add("/p9-hostile/" name, struct fixture, NULL, set_up, function,    \
                tear_down)
 
-int main(int argc, char **argv)
+void add_p9_hostile_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     ADD("P9-05/DOS-04/giant-size", test_giant_size);
     ADD("P9-05/over-msize", test_over_msize);
     ADD("tiny-size", test_tiny_size);
@@ -400,5 +400,4 @@ int main(int argc, char **argv)
     ADD("tag-twice", test_tag_twice);
     ADD("wrong-types", test_wrong_types);
     ADD("nonsense", test_nonsense);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-windows-test - names under --profile=windows.
+ * p9_windows_tests - names under --profile=windows.
  *
  * Ids: WN-01 (case collisions), WN-02 (reserved names).
  */
@@ -15,6 +15,7 @@
 
 #include "p9/profile/win_names.h"
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 #define WINDOWS "--profile=windows"
 
@@ -434,9 +435,8 @@ static void test_options(void)
 
 #define ADD(name, function) P9_ADD("p9-windows", name, WINDOWS, function)
 
-int main(int argc, char **argv)
+void add_p9_windows_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/p9-windows/WN-02/rules", test_name_rules);
     g_test_add_func("/p9-windows/WN-01/folding", test_folding);
     g_test_add_func("/p9-windows/options", test_options);
@@ -451,5 +451,4 @@ int main(int argc, char **argv)
     ADD("WN-01/undone", test_undone);
     ADD("WN-01/many", test_many);
     ADD("WN-01/races", test_races);
-    return g_test_run();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine-broken-log-test - undo from a damaged log, and interrupted rollbacks.
+ * engine_broken_log_tests - undo from a damaged log, and interrupted rollbacks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include "common/errors.h"
 #include "interceptor/log/journal.h"
 #include "tests/engine/engine_guard.h"
+#include "tests/engine/engine_tests.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
@@ -317,7 +318,7 @@ static const struct guard_case cases[] = {
     { "/broken-log/UL-04/other-version", other_version },
 };
 
-int main(int argc, char **argv)
+void add_engine_broken_log_tests(void)
 {
-    return guard_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    guard_add_cases(cases, G_N_ELEMENTS(cases));
 }

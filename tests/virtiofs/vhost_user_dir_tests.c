@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-dir-test - directories and lookup counts.
+ * vhost_user_dir_tests - directories and lookup counts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "tests/virtiofs/fuse_client.h"
+#include "tests/virtiofs/vhost_user_tests.h"
 
-#define ROOT      FUSE_ROOT_ID
 #define OK(call)  g_assert_cmpint((call), ==, 0)
 #define N_ENTRIES 3000
 
@@ -507,10 +507,8 @@ static void test_dots(void)
     client_free(client);
 }
 
-int main(int argc, char **argv)
+void add_vhost_user_dir_tests(void)
 {
-    umask(0);
-    g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/vhost-user/dir/readdir",
                          GUINT_TO_POINTER(FUSE_READDIR), test_walk);
     g_test_add_data_func("/vhost-user/dir/readdirplus",
@@ -528,5 +526,4 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/nodes/unlinked", test_unlinked);
     g_test_add_func("/vhost-user/nodes/dots", test_dots);
     g_test_add_func("/vhost-user/nodes/no-descriptors", test_no_descriptors);
-    return g_test_run();
 }

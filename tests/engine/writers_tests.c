@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * writers-test - reports name the executions whose processes made a change.
+ * writers_tests - reports name the executions whose processes made a change.
  */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/socket.h>
 
 #include "interceptor/interceptor.h"
+#include "tests/engine/engine_tests.h"
 #include "tests/lib/control_client.h"
 #include "tests/lib/engine_cases.h"
 #include "tests/lib/world.h"
@@ -283,7 +284,7 @@ static void bad_answers(struct fixture *f, gconstpointer data)
     json_decref(report);
 }
 
-int main(int argc, char **argv)
+void add_writers_tests(void)
 {
     static const struct {
         const char *path;
@@ -298,9 +299,7 @@ int main(int argc, char **argv)
         { "/writers/bad-answers-are-refused", bad_answers },
     };
 
-    g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add(cases[i].path, struct fixture, NULL, set_up, cases[i].run,
                    tear_down);
-    return g_test_run();
 }

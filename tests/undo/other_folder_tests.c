@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * other-folder-test - an undo log beside a folder whose steps it does not have.
+ * other_folder_tests - an undo log beside a folder whose steps it does not
+ * have.
  *
  * Another folder is put in the place of the first one, with files of the same
  * names. It must not change, and the log must lose nothing: when the first
@@ -16,6 +17,7 @@
 #include "interceptor/interceptor.h"
 #include "tests/lib/edits.h"
 #include "tests/lib/oracle.h"
+#include "tests/undo/undo_tests.h"
 
 /* ---- the other folder ---------------------------------------------------- */
 
@@ -272,10 +274,7 @@ static const struct edits_case cases[] = {
     { "other-folder/stranger-unfinished", stranger_unfinished },
 };
 
-int main(int argc, char **argv)
+void add_other_folder_tests(void)
 {
-    umask(022);
-    g_test_init(&argc, &argv, NULL);
     edits_add_cases(cases, G_N_ELEMENTS(cases));
-    return g_test_run();
 }

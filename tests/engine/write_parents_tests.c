@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write-parents-test - ic_write_file() that makes the folders of its path.
+ * write_parents_tests - ic_write_file() that makes the folders of its path.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 
 #include "common/errors.h"
 #include "tests/engine/engine_guard.h"
+#include "tests/engine/engine_tests.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
@@ -184,7 +185,7 @@ static const struct guard_case cases[] = {
     { "/write-parents/are-safe-from-other-processes", raced },
 };
 
-int main(int argc, char **argv)
+void add_write_parents_tests(void)
 {
-    return guard_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    guard_add_cases(cases, G_N_ELEMENTS(cases));
 }

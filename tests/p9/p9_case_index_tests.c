@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-case-index-test - the index of names that differ only in case.
+ * p9_case_index_tests - the index of names that differ only in case.
  *
  * It is short of some resource here. Ids: WN-01.
  */
@@ -14,6 +14,7 @@
 
 #include "interceptor/sys/sys.h"
 #include "p9/profile/case_index.h"
+#include "tests/p9/p9_tests.h"
 
 #define OK(call) g_assert_cmpint(call, ==, 0)
 
@@ -194,13 +195,11 @@ static void test_replaced(struct fixture *f, gconstpointer data)
     g_test_add("/p9-case-index/" name, struct fixture, NULL, set_up, function, \
                tear_down)
 
-int main(int argc, char **argv)
+void add_p9_case_index_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     ADD("follows", test_follows);
     ADD("many-folders", test_many_folders);
     ADD("unwatched", test_unwatched);
     ADD("gone", test_gone);
     ADD("replaced", test_replaced);
-    return g_test_run();
 }

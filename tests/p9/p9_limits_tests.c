@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * p9-limits-test - resources that one client must not exhaust.
+ * p9_limits_tests - resources that one client must not exhaust.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/p9/p9_fixture.h"
+#include "tests/p9/p9_tests.h"
 
 enum {
     FILES = 800, /* more than there are descriptors */
@@ -208,12 +209,10 @@ static void test_connections(struct fixture *f, gconstpointer option)
 
 #define ADD(name, option, function) P9_ADD("p9-limits", name, option, function)
 
-int main(int argc, char **argv)
+void add_p9_limits_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     ADD("descriptors", "--rlimit-nofile=600", test_descriptors);
     ADD("half-closed", NULL, test_half_closed);
     ADD("half-closed-stop", NULL, test_half_closed_stop);
     ADD("connections", "--rlimit-nofile=400", test_connections);
-    return g_test_run();
 }
