@@ -34,7 +34,10 @@ int ic_inode_use(struct ic *ic, struct ic_inode *inode);
 bool ic_inode_ref_open(struct ic_inode *inode);
 
 /* A number for the server in each inode, 0 at first. ic_inode_change_tag()
- * replaces one value by another atomically, or returns false. */
+ * replaces one value by another atomically, or returns false. When the client
+ * removes a folder, its tag becomes 0: for Linux that folder is dead as long as
+ * a process is in it, so the client must get to know it anew if an undo brings
+ * it back. */
 uint64_t ic_inode_tag(const struct ic_inode *inode);
 bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to);
 

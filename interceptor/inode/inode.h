@@ -241,6 +241,9 @@ bool inode_try_use(struct ic_inode *inode);
  * before used ones. */
 bool inode_ref_open(struct ic_inode *inode);
 
+/* The client has removed this folder: set its tag to 0. */
+void inode_end_tag(struct inode_table *table, dev_t dev, ino_t ino);
+
 /* An inode of which the mutation layer is about to remove a name. */
 struct inode_victim {
     struct ic_inode *inode; /* NULL: unknown, or lost because no fd was free */

@@ -3,7 +3,9 @@
  * fuse_nodes - the inodes that the client knows, by node id.
  *
  * There is one node for each inode, with the number of lookups that the client
- * has yet to forget. The root is node 1 and is never forgotten.
+ * has yet to forget. The root is node 1 and is never forgotten. A folder that
+ * the client has removed, but not forgotten, gets a second node if it is looked
+ * up again after an undo (ic_inode_tag()).
  *
  * Threads: any thread may make any call, except fuse_nodes_free().
  */
