@@ -79,6 +79,7 @@ struct ic_inode {
                                          * inode_clock() */
     _Atomic uint64_t counts;
     _Atomic uint64_t tag; /* for the server */
+    int64_t young_ms;     /* see inode_table_note_young(); or 0 */
 
     _Atomic uint64_t data_epoch;
     _Atomic uint64_t content_epoch; /* the epoch in which content is valid */
@@ -172,6 +173,12 @@ void inode_table_set_limits(struct inode_table *table,
  * be of the same filesystem, even of the share itself, but rename(2) and
  * link(2) to another mount fail with EXDEV. */
 void inode_table_set_mount(struct inode_table *table, int dirfd);
+
+/* From now on, note in each new inode the time (clock_ms()) when it was met, if
+ * it had changed within INODE_YOUNG_S before. The watcher may not have seen yet
+ * that it is in the share. */
+void inode_table_note_young(struct inode_table *table);
+enum { INODE_YOUNG_S = 2 };
 
 /* Free the table; all inodes must have been given back. */
 void inode_table_free(struct inode_table *table);

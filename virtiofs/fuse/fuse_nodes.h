@@ -22,6 +22,7 @@ struct fuse_node {
     struct ic_inode *inode; /* a hold; a reference after fuse_nodes_get() */
     uint64_t id;
     _Atomic uint64_t n_lookups; /* 0: being removed */
+    _Atomic uint64_t version;   /* see fuse_entry_file_flags(); 0 at first */
 };
 
 /* ic is borrowed for the lifetime of the nodes. */
@@ -42,6 +43,11 @@ int fuse_nodes_remember_held(struct fuse_nodes *nodes, struct ic_inode *inode,
 /* Subtract that many lookups. The client may name any id and any number. */
 void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
                        uint64_t n_lookups);
+
+/* Call each with all nodes and their last names (fuse_server_each_known()). */
+void fuse_nodes_each(struct fuse_nodes *nodes,
+                     void (*each)(const struct ic_stale *known, void *opaque),
+                     void *opaque);
 
 /* Forget everything but the root. */
 void fuse_nodes_clear(struct fuse_nodes *nodes);
