@@ -36,6 +36,7 @@ struct daemon {
 
     /* Created before the sandbox, which hides their paths. -1: none. */
     int listen_fd, control_fd, watch_fd;
+    bool spares_mount;                    /* ic_watch_spare_mount() succeeded */
     char *share_name;                     /* path outside the sandbox */
     char *undo_dir_name, *control_socket; /* paths outside the sandbox, or
                                            * NULL */
@@ -173,7 +174,8 @@ static gboolean enter_sandbox(struct daemon *daemon, GError **error)
         return FALSE;
     /* Before sandbox_confine() drops the capabilities. */
     if (daemon->watch_fd > 0 && sandbox_has_own_mounts(daemon->sandbox))
-        ic_watch_spare_mount(daemon->watch_fd, sandbox_share(daemon->sandbox));
+        daemon->spares_mount = ic_watch_spare_mount(
+            daemon->watch_fd, sandbox_share(daemon->sandbox));
     if (!sandbox_confine(daemon->sandbox, error))
         return FALSE;
     if (sandbox_fds_are_here(daemon->sandbox)) {
@@ -211,6 +213,7 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
         .share_name = daemon->share_name,
         .undo_dir_name = daemon->undo_dir_name,
         .watch_fd = MAX(daemon->watch_fd, 0),
+        .watch_writes = daemon->program->notifies && daemon->spares_mount,
         .process_name = daemon->keeper ? keeper_process_name : NULL,
         .process_name_opaque = daemon->keeper,
         .control_socket = daemon->control_socket,

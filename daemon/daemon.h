@@ -23,7 +23,8 @@ struct daemon_places {
 
 struct daemon_program {
     const char *name;
-    bool human; /* log for humans even without a terminal */
+    bool human;    /* log for humans even without a terminal */
+    bool notifies; /* the server uses ic_set_stale() */
 
     /* start() and serve() get the program's own options. start() creates the
      * server for the folder, before the control protocol is served; NULL and

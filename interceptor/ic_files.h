@@ -34,7 +34,10 @@ int ic_inode_use(struct ic *ic, struct ic_inode *inode);
 bool ic_inode_ref_open(struct ic_inode *inode);
 
 /* A number for the server in each inode, 0 at first. ic_inode_change_tag()
- * replaces one value by another atomically, or returns false. */
+ * replaces one value by another atomically, or returns false. When the client
+ * removes a folder, its tag becomes 0: for Linux that folder is dead as long as
+ * a process is in it, so the client must get to know it anew if an undo brings
+ * it back. */
 uint64_t ic_inode_tag(const struct ic_inode *inode);
 bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to);
 
@@ -114,6 +117,10 @@ struct ic_stale {
      * longer in the share. */
     uint64_t inode;
     bool removed;
+
+    /* Changes were missed: everything that the client has cached may be old.
+     * The other members are 0. */
+    bool all;
 };
 
 /* From now on, call tell with each tagged object that a rollback, a redo,
@@ -125,7 +132,8 @@ struct ic_stale {
  * may call only ic_inode_*(). NULL: once the call returns, the former callback
  * is not running.
  *
- * For a client that cannot be notified: let it look each name up at each use.
+ * The client may cache an inode for long if ic_inode_is_watched(). For a client
+ * that cannot be notified: let it look each name up at each use.
  * In any case a change of an inode that a rollback has removed from the share
  * fails with -ESTALE (but not of one that the client has removed itself and
  * still has open), and so does ic_open() of it. */
@@ -133,6 +141,23 @@ void ic_set_stale(struct ic *ic,
                   void (*tell)(const struct ic_stale *list, size_t n, bool wait,
                                void *opaque),
                   void *opaque);
+
+/* Return whether ic_set_stale()'s callback gets each change by another process
+ * as soon as the watcher has read it: of a folder's names and times, and of
+ * other inodes' attributes and content. Exceptions: of a file with several
+ * names, only changes by one of them; what is mounted on a name; and a write by
+ * mmap(2) before the file is closed. So the client must not keep the first two
+ * for long. Returns false before ic_set_stale(), while the watcher has not read
+ * the whole share, on filesystems that other hosts may change, and for a moment
+ * for an inode that had just changed when the client met it. */
+bool ic_inode_is_watched(struct ic *ic, const struct ic_inode *inode);
+
+/* Return whether the inode is on the share's filesystem and mount. */
+bool ic_inode_is_on_share(struct ic *ic, const struct ic_inode *inode);
+
+/* Return the last known name of the inode, a new string, and the tag of its
+ * folder; NULL: none. */
+char *ic_inode_last_name(struct ic_inode *inode, uint64_t *ret_dir_tag);
 
 /* ---- writers ------------------------------------------------------------- */
 

@@ -261,6 +261,11 @@ struct ic_options {
      * the name of a process if /proc is out of reach: a new string (free()) or
      * NULL, in any thread. NULL: use /proc. */
     int watch_fd;
+
+    /* Watch for writes to files that stay open, too, for ic_set_stale(). Only
+     * if ic_watch_spare_mount() succeeded: otherwise each write of the client
+     * is reported as well. */
+    bool watch_writes;
     char *(*process_name)(pid_t pid, void *opaque);
     void *process_name_opaque;
 
@@ -296,13 +301,13 @@ struct ic_options {
 int ic_watch_open(void);
 
 /* Exclude the server's own writes from the queue (watch_fd). path: the folder,
- * through a mount of the server's own by which no other process writes. Files
- * closed there after writing are not reported, since each report slows the
- * writer down. Writes of a root process that enters the server's mounts
- * (nsenter(1), /proc/PID/root) are not reported either; if a step is open, they
- * belong to it. Needs CAP_SYS_ADMIN; without it, writes are reported as before.
- */
-void ic_watch_spare_mount(int watch_fd, const char *path);
+ * through a mount of the server's own by which no other process writes. Writes
+ * there are not reported, since each report slows the writer down. Writes of a
+ * root process that enters the server's mounts (nsenter(1), /proc/PID/root) are
+ * not reported either; if a step is open, they belong to it. Needs
+ * CAP_SYS_ADMIN. Return whether that succeeded; without it, closed files are
+ * reported as before. */
+bool ic_watch_spare_mount(int watch_fd, const char *path);
 
 /* Open a folder and its log, take the log's lock, and roll back the step that
  * was open when a process died, or called ic_close(), if there is one

@@ -213,6 +213,7 @@ static int serve_options(struct options *options)
     const struct daemon_program program = {
         .name = PROGRAM,
         .human = options->mount_dir != NULL,
+        .notifies = options->mount_dir || options->mount_fd >= 0,
         .start = start,
         .serve = serve,
         .end = end,

@@ -62,6 +62,11 @@ struct stale {
                  void *opaque);
     void *opaque;
     GArray *list; /* struct ic_stale, each with a name of its own */
+
+    /* L3. complete_ms: see watch_host.complete; 0: not complete. */
+    _Atomic int64_t complete_ms;
+    bool is_local; /* only processes of this host change the filesystem */
+    bool writes;   /* ic_options.watch_writes */
 };
 
 /* ---- safeguards (safeguard.h) -------------------------------------------- */

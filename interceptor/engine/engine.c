@@ -372,6 +372,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     parking_init(&ic->parking);
     safeguard_init(&ic->guard, rollback_open_step_locked);
     stale_init(&ic->stale);
+    ic->stale.writes = options->watch_writes;
     open_writes_init(&ic->open_writes);
     ic->events = events_new(options->event, options->event_opaque);
     ic->writers = writers_new(ic->events);

@@ -5,7 +5,9 @@
 #include "interceptor/engine/stale.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "common/fd.h"
 #include "interceptor/engine/core.h"
@@ -38,6 +40,27 @@ void stale_clear(struct stale *stale)
     pthread_rwlock_destroy(&stale->lock);
 }
 
+/* Return whether only this host changes the filesystem. Other hosts' changes of
+ * a network filesystem, for example, are not reported here. */
+static bool is_local(int fd)
+{
+    static const uint32_t magics[] = {
+        EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
+        F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
+        0x2fc12fc1, /* ZFS */
+        0xca451a4e, /* bcachefs */
+    };
+    struct statfs fs;
+
+    if (fstatfs(fd, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(magics); i++) {
+        if ((uint32_t)fs.f_type == magics[i])
+            return true;
+    }
+    return false;
+}
+
 void ic_set_stale(struct ic *ic,
                   void (*tell)(const struct ic_stale *list, size_t n, bool wait,
                                void *opaque),
@@ -46,6 +69,9 @@ void ic_set_stale(struct ic *ic,
     pthread_rwlock_wrlock(&ic->stale.lock);
     ic->stale.tell = tell;
     ic->stale.opaque = opaque;
+    ic->stale.is_local = tell && is_local(ic->root->fd);
+    if (tell)
+        inode_table_note_young(ic->inodes);
     pthread_rwlock_unlock(&ic->stale.lock);
 }
 
@@ -59,12 +85,33 @@ bool stale_is_wanted(struct ic *ic)
     return wanted;
 }
 
+void stale_set_complete(struct ic *ic, int64_t since_ms)
+{
+    atomic_store_explicit(&ic->stale.complete_ms, since_ms,
+                          memory_order_relaxed);
+}
+
+bool ic_inode_is_on_share(struct ic *ic, const struct ic_inode *inode)
+{
+    return inode->dev == ic->dev && !inode->other_mount;
+}
+
+bool ic_inode_is_watched(struct ic *ic, const struct ic_inode *inode)
+{
+    int64_t since = atomic_load_explicit(&ic->stale.complete_ms,
+                                         memory_order_relaxed);
+
+    return inode->young_ms < since && ic->stale.is_local &&
+           ic_inode_is_on_share(ic, inode) &&
+           (ic->stale.writes || !S_ISREG(inode->type));
+}
+
 static void tell(struct ic *ic, const GArray *list, bool wait)
 {
     struct stale *stale = &ic->stale;
 
     pthread_rwlock_rdlock(&stale->lock);
-    if (stale->tell && list->len > 0)
+    if (stale->tell && (list->len > 0 || wait))
         stale->tell((const struct ic_stale *)(const void *)list->data,
                     list->len, wait, stale->opaque);
     pthread_rwlock_unlock(&stale->lock);
@@ -118,18 +165,54 @@ static uint64_t tag_now(struct ic *ic, const struct step_inode *step_inode)
     return tag;
 }
 
-/* Return the tag of the inode that the name led to before, if it is no longer
- * in the share. */
-static uint64_t removed_tag(struct ic *ic, const struct survey_entry *entry)
+static void add_tag(GArray *list, uint64_t tag)
 {
-    struct ic_inode *inode = entry && !S_ISDIR(entry->st.st_mode)
-                                 ? inode_table_find(ic->inodes, ic->dev,
-                                                    entry->st.st_ino)
-                                 : NULL;
-    uint64_t tag = inode && inode_is_gone(inode) ? ic_inode_tag(inode) : 0;
+    struct ic_stale item = { .inode = tag };
 
+    if (tag != 0)
+        g_array_append_val(list, item);
+}
+
+/* Add a name, with the folder's attributes: its times have changed as well. */
+static void add_name(GArray *list, const struct ic_stale *item)
+{
+    g_array_append_vals(list, item, 1);
+    add_tag(list, item->dir);
+}
+
+/* Set the inode that the name led to before. If another name still leads to it,
+ * only its link count and ctime have changed. */
+static void fill_former(struct ic *ic, const struct survey_entry *entry,
+                        struct ic_stale *item)
+{
+    struct ic_inode *inode = entry ? inode_table_find(ic->inodes, ic->dev,
+                                                      entry->st.st_ino)
+                                   : NULL;
+
+    if (inode) {
+        item->inode = ic_inode_tag(inode);
+        item->removed = item->inode != 0 && !S_ISDIR(inode->type) &&
+                        inode_is_gone(inode);
+    }
     ic_inode_unhold(inode);
-    return tag;
+}
+
+static void add_binding(struct ic *ic, const struct step_binding *binding,
+                        const struct survey *survey)
+{
+    struct ic_stale item = { .dir = tag_now(ic, binding->dir) };
+
+    /* The inode has its name, and so its link count, back. */
+    if (binding->before)
+        add_tag(ic->stale.list, tag_now(ic, binding->before));
+    if (survey)
+        fill_former(ic, g_hash_table_lookup(survey->bindings, binding), &item);
+    if (item.dir != 0) {
+        item.name = g_strdup(binding->name);
+        add_name(ic->stale.list, &item);
+    } else if (!item.removed) {
+        add_tag(ic->stale.list, item.inode);
+    }
 }
 
 static void add_names(struct ic *ic, const struct step *step,
@@ -139,29 +222,36 @@ static void add_names(struct ic *ic, const struct step *step,
     gpointer key;
 
     g_hash_table_iter_init(&iter, step->bindings);
-    while (g_hash_table_iter_next(&iter, &key, NULL)) {
-        const struct step_binding *binding = key;
-        struct ic_stale item = { .dir = tag_now(ic, binding->dir) };
+    while (g_hash_table_iter_next(&iter, &key, NULL))
+        add_binding(ic, key, survey);
+}
 
+/* The step made these; a process may be in one of its folders still, and have
+ * their names in its cache. */
+static void add_created(struct ic *ic, const struct survey *survey)
+{
+    for (guint i = 0; i < survey->created->len; i++) {
+        const struct survey_entry *entry = g_ptr_array_index(survey->created,
+                                                             i);
+        struct ic_inode *dir = entry->dir
+                                   ? inode_table_find(ic->inodes, ic->dev,
+                                                      entry->dir->st.st_ino)
+                                   : NULL;
+        struct ic_stale item = { .dir = dir ? ic_inode_tag(dir) : 0 };
+
+        ic_inode_unhold(dir);
         if (item.dir == 0)
             continue;
-        item.name = g_strdup(binding->name);
-        item.inode = survey ? removed_tag(ic, g_hash_table_lookup(
-                                                  survey->bindings, binding))
-                            : 0;
-        item.removed = item.inode != 0;
-        g_array_append_val(ic->stale.list, item);
+        fill_former(ic, entry, &item);
+        item.name = g_strdup(entry->name);
+        add_name(ic->stale.list, &item);
     }
 }
 
 static void add_inode(struct ic *ic, const struct step_inode *inode)
 {
-    struct ic_stale item = { 0 };
-
     if (inode->flags & (STEP_DATA | STEP_META))
-        item.inode = tag_now(ic, inode);
-    if (item.inode != 0)
-        g_array_append_val(ic->stale.list, item);
+        add_tag(ic->stale.list, tag_now(ic, inode));
 }
 
 static void add_inodes(struct ic *ic, const struct step *step)
@@ -184,6 +274,8 @@ void stale_gather(struct ic *ic, const struct step *step,
     if (!stale_is_wanted(ic))
         return;
     add_names(ic, step, survey);
+    if (survey)
+        add_created(ic, survey);
     add_inodes(ic, step);
 }
 
@@ -270,7 +362,7 @@ static void add_path(struct ic *ic, const char *path, GArray *list)
     if (item.dir != 0) {
         item.name = g_strdup(name);
         fill_inode(ic, dir, fd, &item);
-        g_array_append_val(list, item);
+        add_name(list, &item);
     }
     ic_inode_unhold(dir);
 }
@@ -281,6 +373,15 @@ void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait)
 
     for (guint i = 0; i < paths->len; i++)
         add_path(ic, g_ptr_array_index(paths, i), list);
+    tell(ic, list, wait);
+}
+
+void stale_tell_all(struct ic *ic, bool wait)
+{
+    g_autoptr(GArray) list = new_list();
+    const struct ic_stale all = { .all = true };
+
+    g_array_append_val(list, all);
     tell(ic, list, wait);
 }
 

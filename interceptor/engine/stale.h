@@ -17,6 +17,11 @@
  *     the client's kernel may not process the notification before a request in
  *     flight has been answered.
  *
+ * L3  A server may let its client cache an inode for long only while
+ *     ic_inode_is_watched() returns true for it: then each change by another
+ *     process is reported as soon as the watcher has read it. What the client
+ *     caches never decides what a step records or what an undo restores.
+ *
  * Threads: stale_gather() and stale_take() with the gate write-locked; the
  * others any, with none of the engine's locks held.
  */
@@ -46,6 +51,12 @@ void stale_tell(struct ic *ic, GArray *list);
  * the client. wait: as above. */
 void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait);
 void stale_tell_path(struct ic *ic, const char *path);
+
+/* Anything may have changed. */
+void stale_tell_all(struct ic *ic, bool wait);
+
+/* See watch_host.complete. */
+void stale_set_complete(struct ic *ic, int64_t since_ms);
 
 /* Return whether there is a client that can be notified. */
 bool stale_is_wanted(struct ic *ic);

@@ -74,7 +74,8 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 {
     gboolean ok;
 
-    watch_sync(ic->watch); /* earlier edits must precede the step */
+    /* Earlier edits must precede the step, and its command see them. */
+    watch_sync_client(ic->watch);
     pthread_rwlock_wrlock(&ic->gate);
     ok = (ic->closed_log || core_check_log(ic, error)) &&
          open_locked(ic, id, type, command, error);

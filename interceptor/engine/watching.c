@@ -21,12 +21,21 @@ static char *process_name(pid_t pid, void *opaque)
     return name;
 }
 
-static void on_touched(GPtrArray *paths, void *opaque)
+static void on_touched(GPtrArray *paths, bool wait, void *opaque)
 {
     struct ic *ic = opaque;
 
-    if (stale_is_wanted(ic))
-        stale_tell_paths(ic, paths, false);
+    if (!stale_is_wanted(ic))
+        return;
+    if (paths)
+        stale_tell_paths(ic, paths, wait);
+    else
+        stale_tell_all(ic, wait);
+}
+
+static void on_complete(int64_t since_ms, void *opaque)
+{
+    stale_set_complete(opaque, since_ms);
 }
 
 static void on_edited(struct ic_barrier *barrier, void *opaque)
@@ -77,7 +86,9 @@ struct watch_host watching_host(struct ic *ic)
         .events = ic->events,
         .fd = &ic->watch_fd,
         .process_name = process_name,
+        .writes = ic->stale.writes,
         .touched = on_touched,
+        .complete = on_complete,
         .edited = on_edited,
         .note_ends = note_ends,
         .last_change_ms = last_change_ms,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/sys/clock.h"
 #include "interceptor/sys/sys.h"
 
 /* Attempts to lock a shard before blocking. */
@@ -178,6 +179,20 @@ void inode_table_set_mount(struct inode_table *table, int dirfd)
     table->mount = sys_mount_of_fd(dirfd);
 }
 
+void inode_table_note_young(struct inode_table *table)
+{
+    atomic_store_explicit(&table->notes_young, true, memory_order_relaxed);
+}
+
+/* Return the time, or 0 if the inode has not changed for a while. */
+static int64_t young_ms(const struct stat *st)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME_COARSE, &now); /* the clock of ctimes */
+    return now.tv_sec - st->st_ctim.tv_sec > INODE_YOUNG_S ? 0 : clock_ms();
+}
+
 struct ic_inode *inode_new(struct inode_table *table, const struct stat *st,
                            bool other_mount)
 {
@@ -192,6 +207,8 @@ struct ic_inode *inode_new(struct inode_table *table, const struct stat *st,
         .fd = -1,
         .ring_index = INODE_NOT_IN_RING,
     };
+    if (atomic_load_explicit(&table->notes_young, memory_order_relaxed))
+        inode->young_ms = young_ms(st);
     pthread_mutex_init(&inode->lock, NULL);
     return inode;
 }

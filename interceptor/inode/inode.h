@@ -79,6 +79,7 @@ struct ic_inode {
                                          * inode_clock() */
     _Atomic uint64_t counts;
     _Atomic uint64_t tag; /* for the server */
+    int64_t young_ms;     /* see inode_table_note_young(); or 0 */
 
     _Atomic uint64_t data_epoch;
     _Atomic uint64_t content_epoch; /* the epoch in which content is valid */
@@ -173,6 +174,12 @@ void inode_table_set_limits(struct inode_table *table,
  * link(2) to another mount fail with EXDEV. */
 void inode_table_set_mount(struct inode_table *table, int dirfd);
 
+/* From now on, note in each new inode the time (clock_ms()) when it was met, if
+ * it had changed within INODE_YOUNG_S before. The watcher may not have seen yet
+ * that it is in the share. */
+void inode_table_note_young(struct inode_table *table);
+enum { INODE_YOUNG_S = 2 };
+
 /* Free the table; all inodes must have been given back. */
 void inode_table_free(struct inode_table *table);
 
@@ -240,6 +247,9 @@ bool inode_try_use(struct ic_inode *inode);
 /* The same, without counting as a use: an inode that is only examined is closed
  * before used ones. */
 bool inode_ref_open(struct ic_inode *inode);
+
+/* The client has removed this folder: set its tag to 0. */
+void inode_end_tag(struct inode_table *table, dev_t dev, ino_t ino);
 
 /* An inode of which the mutation layer is about to remove a name. */
 struct inode_victim {

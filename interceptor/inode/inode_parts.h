@@ -21,6 +21,7 @@ struct inode_table {
     struct inode_shard shards[INODE_SHARDS];
     struct inode_table_limits limits;
     atomic_bool crowded;
+    atomic_bool notes_young;
     atomic_uint n_lazy;       /* inodes that have never been open */
     atomic_uint n_moving;     /* changes of names in progress */
     atomic_uint n_moved;      /* and those that have ended */

@@ -263,6 +263,17 @@ void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
         note_place(inode->table, inode->place_hash, inode->ino);
 }
 
+char *ic_inode_last_name(struct ic_inode *inode, uint64_t *ret_dir_tag)
+{
+    char *name;
+
+    pthread_mutex_lock(&inode->lock);
+    name = g_strdup(inode->name);
+    *ret_dir_tag = inode->parent ? ic_inode_tag(inode->parent) : 0;
+    pthread_mutex_unlock(&inode->lock);
+    return name;
+}
+
 int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
                     char **ret_name)
 {

@@ -147,6 +147,15 @@ uint64_t ic_inode_tag(const struct ic_inode *inode)
     return atomic_load_explicit(&inode->tag, memory_order_acquire);
 }
 
+void inode_end_tag(struct inode_table *table, dev_t dev, ino_t ino)
+{
+    struct ic_inode *inode = inode_table_find(table, dev, ino);
+
+    if (inode)
+        atomic_store(&inode->tag, 0);
+    ic_inode_unhold(inode);
+}
+
 bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to)
 {
     return atomic_compare_exchange_strong(&inode->tag, &from, to);

@@ -152,6 +152,8 @@ static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
     if (rc == 0) {
         safeguard_note_deleted(ic);
         writing_note_name(ic, dir, name);
+        if (S_ISDIR(now.st_mode))
+            inode_end_tag(ic->inodes, now.st_dev, now.st_ino);
     }
     mutate_let_go(ic, &victim, rc, dir, name);
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);

@@ -413,6 +413,8 @@ static int rename_begun(struct ic *ic, struct rename_end *from,
     if (rc == 0) {
         writing_note_name(ic, from->dir, from->name);
         writing_note_name(ic, to->dir, to->name);
+        if (to->exists && S_ISDIR(to->st.st_mode) && !(flags & RENAME_EXCHANGE))
+            inode_end_tag(ic->inodes, to->st.st_dev, to->st.st_ino);
     }
     if (is_renamed(victim.inode, from))
         inode_victim_clear(&victim);

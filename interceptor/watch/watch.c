@@ -24,11 +24,15 @@
 enum {
     PAUSE_MS = 20,
     MERGE_MS = 1000,
-    SCAN_DIRS = 64,     /* between two looks at the queue */
-    LONG_SCAN_MS = 200, /* while watch_sync() waits for it */
+    SCAN_DIRS = 64,        /* between two looks at the queue */
+    LONG_SCAN_MS = 200,    /* while watch_sync() waits for it */
+    MAX_TOUCHED = 1 << 16, /* beyond, the client drops all that it is known to
+                            * have cached */
 
-    /* The client learns of further paths when its cache entries expire. */
-    MAX_TOUCHED = 4096,
+    /* Look at the queue for so long after the last event: then complete() has
+     * a time later than that of each inode that was new to the client when it
+     * had just changed (inode_table_note_young()). */
+    SETTLE_MS = 4000,
 };
 
 /* ---- edits --------------------------------------------------------------- */
@@ -49,6 +53,16 @@ static struct ic_barrier *pending_barrier(struct watch *watch, pid_t pid)
     return barrier;
 }
 
+/* Takes path. */
+static void add_touched(struct watch *watch, char *path)
+{
+    g_hash_table_add(watch->touched, path);
+    if (g_hash_table_size(watch->touched) <= MAX_TOUCHED)
+        return;
+    g_hash_table_remove_all(watch->touched);
+    watch->lost = true;
+}
+
 void watch_note(struct watch *watch, const struct watch_dir *dir,
                 const char *name, pid_t pid)
 {
@@ -57,8 +71,16 @@ void watch_note(struct watch *watch, const struct watch_dir *dir,
     if (!path)
         return;
     barrier_add_path(pending_barrier(watch, pid), path);
-    if (g_hash_table_size(watch->touched) < MAX_TOUCHED)
-        g_hash_table_add(watch->touched, g_steal_pointer(&path));
+    add_touched(watch, g_steal_pointer(&path));
+}
+
+void watch_touch(struct watch *watch, const struct watch_dir *dir,
+                 const char *name)
+{
+    char *path = watch_dir_path(dir, name);
+
+    if (path)
+        add_touched(watch, path);
 }
 
 void watch_lose_locked(struct watch *watch)
@@ -69,6 +91,7 @@ void watch_lose_locked(struct watch *watch)
                     "may be unknown",
                     watch->host.share);
     watch->overflowed = true;
+    watch->lost = true;
     pending_barrier(watch, 0)->more++;
     watch_scan_root(watch);
 }
@@ -112,29 +135,75 @@ static GPtrArray *take_touched(struct watch *watch)
     return paths;
 }
 
-static void flush(struct watch *watch, bool all)
+/* With the lock held, after the queue was processed. */
+static bool is_complete(const struct watch *watch)
 {
-    g_autoptr(GPtrArray) touched = NULL;
-    struct ic_barrier *barrier;
+    return watch->source->is_complete && !watch->full &&
+           watch->unread->len == 0;
+}
+
+/* What flush() has found. */
+struct found {
+    GPtrArray *touched;
+    struct ic_barrier *barrier; /* or NULL */
+    bool lost;
+    int64_t since_ms; /* for complete() */
+};
+
+static struct found look(struct watch *watch, bool all)
+{
+    int64_t now = clock_ms();
+    struct found found;
 
     pthread_mutex_lock(&watch->lock);
     watch->source->drain(watch);
     watch_retry(watch);
     if (all)
         scan_long(watch);
-    barrier = take_pending(watch, all);
-    touched = take_touched(watch);
+    found = (struct found){
+        .touched = take_touched(watch),
+        .barrier = take_pending(watch, all),
+        .lost = watch->lost,
+        .since_ms = is_complete(watch) ? now : 0,
+    };
+    watch->lost = false;
     pthread_mutex_unlock(&watch->lock);
-    if (touched->len > 0)
-        watch->host.touched(touched, watch->host.opaque);
-    if (barrier)
-        watch->host.edited(barrier, watch->host.opaque);
+    return found;
+}
+
+static void flush(struct watch *watch, bool all, bool wait)
+{
+    const struct watch_host *host = &watch->host;
+    struct found found;
+
+    pthread_mutex_lock(&watch->reporting);
+    found = look(watch, all);
+    /* If events were lost, entries must not be cached for long before the
+     * client has dropped those that it has. */
+    if (found.lost || found.since_ms == 0)
+        host->complete(0, host->opaque);
+    if (found.lost)
+        host->touched(NULL, wait, host->opaque);
+    else if (found.touched->len > 0 || wait)
+        host->touched(found.touched, wait, host->opaque);
+    if (found.since_ms != 0)
+        host->complete(found.since_ms, host->opaque);
+    pthread_mutex_unlock(&watch->reporting);
+    g_ptr_array_unref(found.touched);
+    if (found.barrier)
+        host->edited(found.barrier, host->opaque);
 }
 
 void watch_sync(struct watch *watch)
 {
     if (watch)
-        flush(watch, true);
+        flush(watch, true, false);
+}
+
+void watch_sync_client(struct watch *watch)
+{
+    if (watch)
+        flush(watch, true, true);
 }
 
 bool watch_has_pending(struct watch *watch, const char *path)
@@ -173,14 +242,15 @@ static bool wait_event(struct watch *watch)
         { watch->stop_fd, POLLIN, 0 },
         { watch->fd, POLLIN, 0 },
     };
-    bool busy, pending;
+    bool busy, again;
 
     pthread_mutex_lock(&watch->lock);
     busy = watch->unread->len > 0;
-    pending = watch->pending != NULL;
+    again = watch->pending || clock_ms() - watch->event_ms < SETTLE_MS;
     pthread_mutex_unlock(&watch->lock);
-    if (!busy)
-        poll(fds, G_N_ELEMENTS(fds), pending ? MERGE_MS : -1);
+    if (!busy && poll(fds, G_N_ELEMENTS(fds), again ? MERGE_MS : -1) > 0 &&
+        fds[1].revents != 0)
+        watch->event_ms = clock_ms();
     return !wait_stop(watch, busy ? 0 : PAUSE_MS);
 }
 
@@ -192,7 +262,7 @@ static void *run_thread(void *data)
         pthread_mutex_lock(&watch->lock);
         watch_scan(watch, SCAN_DIRS);
         pthread_mutex_unlock(&watch->lock);
-        flush(watch, false);
+        flush(watch, false, false);
     } while (wait_event(watch));
     return NULL;
 }
@@ -201,7 +271,7 @@ static void *run_thread(void *data)
 
 static bool open_source(struct watch *watch)
 {
-    watch->empty_ms = clock_ms();
+    watch->empty_ms = watch->event_ms = clock_ms();
     watch->fd = watch->source->open(&watch->host);
     if (watch->fd >= 0 && watch_scan_root(watch))
         return true;
@@ -224,6 +294,7 @@ struct watch *watch_new_from(const struct watch_host *host,
     watch->missed = g_ptr_array_new();
     watch->touched = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                            NULL);
+    pthread_mutex_init(&watch->reporting, NULL);
     pthread_mutex_init(&watch->lock, NULL);
     watch->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (watch->stop_fd >= 0 && open_source(watch)) {
@@ -265,7 +336,7 @@ void watch_free(struct watch *watch)
     if (watch->runs) {
         eventfd_write(watch->stop_fd, 1);
         pthread_join(watch->thread, NULL);
-        flush(watch, true);
+        flush(watch, true, false);
     }
     drop_all(watch->unread);
     drop_all(watch->missed);
@@ -275,5 +346,6 @@ void watch_free(struct watch *watch)
     fd_close(&watch->fd);
     fd_close(&watch->stop_fd);
     pthread_mutex_destroy(&watch->lock);
+    pthread_mutex_destroy(&watch->reporting);
     g_free(watch);
 }

@@ -14,7 +14,10 @@
  * not watched: that would report each write of the client, too, which makes a
  * small write several times as expensive. So only verify.h notices a file that
  * another process writes without ever closing it, maps, or truncates by its
- * path, and only if a step has touched it.
+ * path, and only if a step has touched it. The exception is a server whose own
+ * writes the kernel ignores (watch_host.writes): for its client's cache, each
+ * write by another process is reported, and is no edit until the file is
+ * closed.
  *
  * Without fanotify (before Linux 5.17, or on a filesystem without file
  * handles), inotify reports the same, but not the process. Then an edit counts
@@ -48,8 +51,16 @@ struct watch_host {
     /* Return the name of a running process, new, or NULL. */
     char *(*process_name)(pid_t pid, void *opaque);
 
-    /* Paths (char *) that other processes have changed. */
-    void (*touched)(GPtrArray *paths, void *opaque);
+    /* Also report writes to files that stay open. */
+    bool writes;
+
+    /* Paths (char *) that other processes have changed; NULL: events were lost,
+     * so any may have. wait: return when the client has processed that. */
+    void (*touched)(GPtrArray *paths, bool wait, void *opaque);
+
+    /* From now on, touched() gets each change made after since_ms (clock_ms())
+     * in the directories that existed then; 0: it may miss some. */
+    void (*complete)(int64_t since_ms, void *opaque);
 
     /* Edits that form one barrier; ownership of the barrier is passed. */
     void (*edited)(struct ic_barrier *barrier, void *opaque);
@@ -74,6 +85,9 @@ void watch_free(struct watch *watch);
  * adding a record whose order relative to them matters. With none of the
  * engine's locks held. NULL is allowed. */
 void watch_sync(struct watch *watch);
+
+/* The same, and wait until the client has processed the edits so far. */
+void watch_sync_client(struct watch *watch);
 
 /* Return whether an edit at this path was seen and is not noted yet. The only
  * function that may be called with the engine's locks held. NULL is allowed. */

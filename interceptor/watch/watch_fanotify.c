@@ -36,8 +36,8 @@ enum {
     INIT_FLAGS = FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_FID |
                  FAN_REPORT_DIR_FID | FAN_REPORT_NAME | FAN_REPORT_TARGET_FID,
     UNLIMITED = FAN_UNLIMITED_QUEUE | FAN_UNLIMITED_MARKS,
-    EVENTS = FAN_CREATE | FAN_DELETE | FAN_RENAME | FAN_ATTRIB |
-             FAN_CLOSE_WRITE | FAN_DELETE_SELF | FAN_ONDIR | FAN_EVENT_ON_CHILD,
+    EDITS = FAN_CREATE | FAN_DELETE | FAN_RENAME | FAN_ATTRIB | FAN_CLOSE_WRITE,
+    EVENTS = EDITS | FAN_DELETE_SELF | FAN_ONDIR | FAN_EVENT_ON_CHILD,
     BUFFER = 64 << 10,
     HANDLE_MAX = 128,
 };
@@ -64,18 +64,20 @@ int ic_watch_open(void)
     return fd < 0 ? -errno : fd;
 }
 
-void ic_watch_spare_mount(int watch_fd, const char *path)
+bool ic_watch_spare_mount(int watch_fd, const char *path)
 {
     int rc = fanotify_mark(watch_fd,
                            FAN_MARK_ADD | FAN_MARK_MOUNT |
                                FAN_MARK_IGNORED_MASK |
                                FAN_MARK_IGNORED_SURV_MODIFY,
-                           FAN_CLOSE_WRITE, AT_FDCWD, path);
+                           FAN_CLOSE_WRITE | FAN_MODIFY, AT_FDCWD, path);
 
-    if (rc < 0)
-        log_debug(LOG_FILE_WATCHER,
-                  "fanotify: cannot ignore the server's own writes: %s",
-                  g_strerror(errno));
+    if (rc == 0)
+        return true;
+    log_debug(LOG_FILE_WATCHER,
+              "fanotify: cannot ignore the server's own writes: %s",
+              g_strerror(errno));
+    return false;
 }
 
 static int open_queue(const struct watch_host *host)
@@ -113,8 +115,10 @@ static GBytes *read_key(int dirfd, int *ret_rc)
 
 static GBytes *mark(struct watch *watch, int dirfd, int *ret_rc)
 {
+    uint64_t events = EVENTS | (watch->host.writes ? FAN_MODIFY : 0);
+
     /* Not dirfd with a NULL path: old C libraries reject that. */
-    if (fanotify_mark(watch->fd, FAN_MARK_ADD | FAN_MARK_ONLYDIR, EVENTS, dirfd,
+    if (fanotify_mark(watch->fd, FAN_MARK_ADD | FAN_MARK_ONLYDIR, events, dirfd,
                       ".") < 0) {
         *ret_rc = -errno;
         return NULL;
@@ -168,8 +172,10 @@ static void note(struct watch *watch, const struct event *event,
 {
     struct watch_dir *dir = find(watch, place->dir);
 
-    if (dir)
+    if (dir && event->mask & EDITS)
         watch_note(watch, dir, place->name, event->pid);
+    else if (dir)
+        watch_touch(watch, dir, place->name);
 }
 
 static void on_event(struct watch *watch, const struct event *event)
@@ -280,6 +286,7 @@ static void drain(struct watch *watch)
 
 const struct watch_source watch_fanotify = {
     .name = "fanotify",
+    .is_complete = true,
     .open = open_queue,
     .mark = mark,
     .drain = drain,

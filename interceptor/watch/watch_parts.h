@@ -8,7 +8,9 @@
  *
  * Locks: watch->lock guards all of a watch. No lock of the engine is taken
  * under it. A scan may hold it for long: only watch_has_pending() takes it
- * while the engine's locks are held.
+ * while the engine's locks are held. watch->reporting is held, outside it, from
+ * the look at the queue until the host knows what was found, so that a second
+ * caller that finds the queue empty does not overtake the first.
  */
 #ifndef INTERCEPTOR_WATCH_WATCH_PARTS_H
 #define INTERCEPTOR_WATCH_WATCH_PARTS_H
@@ -22,6 +24,7 @@ enum { WATCH_MAX_DIRS = 1 << 18 };
 
 struct watch_source {
     const char *name;
+    bool is_complete; /* it reports each change */
 
     /* Open the event queue: an fd that can be polled, or -errno. */
     int (*open)(const struct watch_host *host);
@@ -39,7 +42,7 @@ extern const struct watch_source watch_fanotify, watch_inotify;
 struct watch {
     struct watch_host host;
     const struct watch_source *source;
-    pthread_mutex_t lock;
+    pthread_mutex_t reporting, lock;
     int fd;      /* of the source */
     int stop_fd; /* an eventfd; readable: end the thread */
     pthread_t thread;
@@ -52,6 +55,8 @@ struct watch {
     pid_t own_pid;
     bool full;        /* no more marks are available */
     bool overflowed;  /* events were lost since the last barrier */
+    bool lost;        /* more has changed than is in touched */
+    int64_t event_ms; /* when the queue last had an event */
     int64_t empty_ms; /* when the queue was last found empty */
 
     GHashTable *touched;        /* paths (char *) to report to the client */
@@ -83,6 +88,10 @@ bool watch_scan_root(struct watch *watch);
 /* Another process has changed name in dir. pid 0: unknown. */
 void watch_note(struct watch *watch, const struct watch_dir *dir,
                 const char *name, pid_t pid);
+
+/* Another process has written to name in dir, and may still have it open. */
+void watch_touch(struct watch *watch, const struct watch_dir *dir,
+                 const char *name);
 
 /* watch_lose() with the lock held. */
 void watch_lose_locked(struct watch *watch);

@@ -246,6 +246,21 @@ def outside_edit_is_told(place):
 
 
 @test
+def edits_before_a_step(place):
+    """a step sees at once which names the host made and removed before it"""
+    with serving(place) as daemon:
+        for i in range(1, 21, 2):
+            seen, name = [], "/%d" % i
+            equal(os.path.exists(daemon.seen + name), False)
+            for number, edit in ((i, write), (i + 1, lambda path, _: os.unlink(path))):
+                edit(place.share + name, "x")
+                daemon.ask("step.open", step_id=number, type="command", command="")
+                seen.append(os.path.exists(daemon.seen + name))
+                daemon.ask("step.close", step_id=number, exit_code=0)
+            equal(seen, [True, False])
+
+
+@test
 def undo_of_a_dirty_mapping(place):
     """undo ends while a program maps, and has written to, what it restores"""
     with serving(place, "head -c 1000000 /dev/zero > f") as daemon:

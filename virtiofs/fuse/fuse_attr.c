@@ -11,9 +11,10 @@
 #include "virtiofs/fuse/fuse_ops.h"
 
 static int reply_attr(struct fuse_server *server, struct fuse_request *request,
-                      const struct stat *st)
+                      const struct ic_inode *inode, const struct stat *st)
 {
-    struct fuse_timeout timeout = fuse_entry_timeout(server);
+    struct fuse_timeout timeout = fuse_entry_attr_timeout(server, inode,
+                                                          st->st_nlink);
     struct fuse_attr_out out = { .attr_valid = timeout.seconds,
                                  .attr_valid_nsec = timeout.ns };
 
@@ -29,7 +30,7 @@ int fuse_op_getattr(struct fuse_server *server, struct fuse_request *request,
 
     if (r < 0)
         return r;
-    return reply_attr(server, request, &st);
+    return reply_attr(server, request, node->inode, &st);
 }
 
 static struct timespec setattr_time(uint32_t now, uint64_t sec, uint32_t nsec)
@@ -124,11 +125,11 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
         r = ic_setattr(server->ic, inode, fd, &attr, &st);
     else
         r = ic_stat(server->ic, inode, &st);
+    if (r == 0)
+        r = reply_attr(server, request, inode, &st);
     if (handle)
         fuse_handles_put(server->handles, handle);
-    if (r < 0)
-        return r;
-    return reply_attr(server, request, &st);
+    return r;
 }
 
 static struct fuse_sx_time statx_time(const struct timespec *t)
@@ -164,15 +165,17 @@ int fuse_op_statx(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
     const struct fuse_statx_in *in = fuse_request_take(request, sizeof(*in));
-    struct fuse_timeout timeout = fuse_entry_timeout(server);
-    struct fuse_statx_out out = { .attr_valid = timeout.seconds,
-                                  .attr_valid_nsec = timeout.ns };
+    struct fuse_statx_out out = { 0 };
+    struct fuse_timeout timeout;
     struct statx sx;
     struct stat st;
     int r = ic_stat(server->ic, node->inode, &st);
 
     if (r < 0)
         return r;
+    timeout = fuse_entry_attr_timeout(server, node->inode, st.st_nlink);
+    out.attr_valid = timeout.seconds;
+    out.attr_valid_nsec = timeout.ns;
     fill_statx(server, &st, &out.stat);
     /* The birth time, which stat(2) lacks. */
     if ((in->sx_mask & STATX_BTIME) &&

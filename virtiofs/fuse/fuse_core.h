@@ -23,6 +23,9 @@ struct fuse_server {
     /* The host's name of the client's file-capability attribute; "" if the
      * host's kernel treats that attribute as capabilities itself. */
     struct xattr_map_name capability;
+    /* The client can be notified, and the cache policy leaves the times to the
+     * server. Set while no request runs. */
+    bool notifies;
     atomic_bool initialized;
     atomic_bool export_support;   /* the client may look up "." and ".." */
     atomic_bool version_reported; /* an old client was reported */

@@ -66,7 +66,8 @@ static int append_entry(struct dir_reply *reply, const struct dir_entry *entry)
                                &inode, &st);
 
         if (r == 0)
-            r = fuse_entry_fill_held(reply->server, inode, &st, out);
+            r = fuse_entry_fill_held(reply->server, reply->dir, inode, &st,
+                                     out);
         if (r == 0)
             fuse_entry_mark_submount(reply->server, reply->dir, &st,
                                      &out->attr);

@@ -5,7 +5,9 @@
 #include "virtiofs/fuse/fuse_ops.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #define DAY 86400
 
@@ -35,7 +37,12 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache)
     return false;
 }
 
-struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server)
+/* Seconds that a client keeps names and attributes if it is notified of changes
+ * (ic_inode_is_watched()). They bound the few changes that nothing reports,
+ * such as a write by mmap(2) of another process. */
+#define WATCHED_SECONDS 60
+
+static struct fuse_timeout policy_timeout(const struct fuse_server *server)
 {
     struct fuse_timeout timeout = {
         .seconds = caches[server->config.cache].timeout,
@@ -50,9 +57,31 @@ struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server)
     return timeout;
 }
 
+struct fuse_timeout fuse_entry_attr_timeout(const struct fuse_server *server,
+                                            const struct ic_inode *inode,
+                                            nlink_t n_links)
+{
+    bool one_name = n_links <= 1 || S_ISDIR(ic_inode_type(inode));
+
+    if (server->notifies && one_name && ic_inode_is_watched(server->ic, inode))
+        return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
+    return policy_timeout(server);
+}
+
+/* inode: NULL: there is no such name. */
+static struct fuse_timeout name_timeout(const struct fuse_server *server,
+                                        const struct ic_inode *dir,
+                                        const struct ic_inode *inode)
+{
+    if (server->notifies && dir && ic_inode_is_watched(server->ic, dir) &&
+        (!inode || ic_inode_is_on_share(server->ic, inode)))
+        return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
+    return inode ? policy_timeout(server) : (struct fuse_timeout){ 0 };
+}
+
 bool fuse_entry_is_kept(const struct fuse_server *server)
 {
-    struct fuse_timeout timeout = fuse_entry_timeout(server);
+    struct fuse_timeout timeout = policy_timeout(server);
 
     return !server->config.no_names && (timeout.seconds > 0 || timeout.ns > 0);
 }
@@ -61,6 +90,42 @@ uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir)
 {
     return is_dir ? caches[server->config.cache].dir_flags
                   : caches[server->config.cache].file_flags;
+}
+
+/* The content of a file that another process writes by mmap(2) changes without
+ * its times until the kernel has written the pages back, after 30 s by default,
+ * and write-protected them. */
+#define WRITTEN_BACK_S 60
+
+/* Return a number for the version of a file's content, never 0; 0 if it may
+ * still change unnoticed. */
+static uint64_t content_version(const struct stat *st)
+{
+    uint64_t version = (uint64_t)st->st_size;
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (now.tv_sec - st->st_ctim.tv_sec < WRITTEN_BACK_S)
+        return 0;
+    version = version * 0x100000001b3ull + (uint64_t)st->st_ctim.tv_sec;
+    version = version * 0x100000001b3ull + (uint64_t)st->st_ctim.tv_nsec;
+    return version ? version : 1;
+}
+
+uint32_t fuse_entry_file_flags(const struct fuse_server *server,
+                               struct fuse_node *node, int fd)
+{
+    uint32_t flags = fuse_entry_open_flags(server, false);
+    struct stat st;
+    uint64_t version, before;
+
+    if (!server->notifies || !ic_inode_is_watched(server->ic, node->inode) ||
+        fstat(fd, &st) < 0)
+        return flags;
+    version = content_version(&st);
+    before = atomic_exchange_explicit(&node->version, version,
+                                      memory_order_relaxed);
+    return version != 0 && version == before ? flags | FOPEN_KEEP_CACHE : flags;
 }
 
 /* Linux's 32-bit format: 12 bits of major between the low 8 and the high 12
@@ -100,45 +165,68 @@ void fuse_entry_fill_attr(const struct fuse_server *server,
     };
 }
 
-static void fill(struct fuse_server *server, uint64_t id, const struct stat *st,
+/* Fill in all but the node id. A client that guesses ids may make a node forget
+ * its inode at once, so the inode is examined before it is remembered. */
+static void fill(const struct fuse_server *server, const struct ic_inode *dir,
+                 const struct ic_inode *inode, const struct stat *st,
                  struct fuse_entry_out *ret_entry)
 {
-    struct fuse_timeout timeout = fuse_entry_timeout(server);
+    struct fuse_timeout attr = fuse_entry_attr_timeout(server, inode,
+                                                       st->st_nlink);
 
     /* Node ids contain their generation and are never reused. */
     *ret_entry = (struct fuse_entry_out){
-        .nodeid = id,
-        .attr_valid = timeout.seconds,
-        .attr_valid_nsec = timeout.ns,
+        .attr_valid = attr.seconds,
+        .attr_valid_nsec = attr.ns,
     };
     if (fuse_entry_is_kept(server)) {
-        ret_entry->entry_valid = timeout.seconds;
-        ret_entry->entry_valid_nsec = timeout.ns;
+        struct fuse_timeout name = name_timeout(server, dir, inode);
+
+        ret_entry->entry_valid = name.seconds;
+        ret_entry->entry_valid_nsec = name.ns;
     }
     fuse_entry_fill_attr(server, st, &ret_entry->attr);
 }
 
-int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
-                    const struct stat *st, struct fuse_entry_out *ret_entry)
+int fuse_entry_fill(struct fuse_server *server, const struct ic_inode *dir,
+                    struct ic_inode *inode, const struct stat *st,
+                    struct fuse_entry_out *ret_entry)
 {
     uint64_t id;
-    int r = fuse_nodes_remember(server->nodes, inode, &id);
+    int r;
 
+    fill(server, dir, inode, st, ret_entry);
+    r = fuse_nodes_remember(server->nodes, inode, &id);
     if (r == 0)
-        fill(server, id, st, ret_entry);
+        ret_entry->nodeid = id;
     return r;
 }
 
-int fuse_entry_fill_held(struct fuse_server *server, struct ic_inode *inode,
-                         const struct stat *st,
+int fuse_entry_fill_held(struct fuse_server *server, const struct ic_inode *dir,
+                         struct ic_inode *inode, const struct stat *st,
                          struct fuse_entry_out *ret_entry)
 {
     uint64_t id;
-    int r = fuse_nodes_remember_held(server->nodes, inode, &id);
+    int r;
 
+    fill(server, dir, inode, st, ret_entry);
+    r = fuse_nodes_remember_held(server->nodes, inode, &id);
     if (r == 0)
-        fill(server, id, st, ret_entry);
+        ret_entry->nodeid = id;
     return r;
+}
+
+bool fuse_entry_fill_missing(const struct fuse_server *server,
+                             const struct ic_inode *dir,
+                             struct fuse_entry_out *ret_entry)
+{
+    struct fuse_timeout timeout = name_timeout(server, dir, NULL);
+
+    *ret_entry = (struct fuse_entry_out){
+        .entry_valid = timeout.seconds,
+        .entry_valid_nsec = timeout.ns,
+    };
+    return timeout.seconds > 0;
 }
 
 void fuse_entry_mark_submount(const struct fuse_server *server,
@@ -151,10 +239,11 @@ void fuse_entry_mark_submount(const struct fuse_server *server,
 }
 
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
-                     struct ic_inode *inode, const struct stat *st)
+                     const struct ic_inode *dir, struct ic_inode *inode,
+                     const struct stat *st)
 {
     struct fuse_entry_out entry;
-    int r = fuse_entry_fill(server, inode, st, &entry);
+    int r = fuse_entry_fill(server, dir, inode, st, &entry);
 
     if (r < 0)
         return r;

@@ -83,8 +83,7 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
                  struct fuse_node *node)
 {
     const struct fuse_open_in *in = fuse_request_take(request, sizeof(*in));
-    struct fuse_open_out out = { .open_flags = fuse_entry_open_flags(server,
-                                                                     false) };
+    struct fuse_open_out out = { 0 };
     int r = check_access_mode(server, in->flags);
     int fd = -1;
 
@@ -100,6 +99,7 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
                        in->open_flags & FUSE_OPEN_KILL_SUIDGID, &fd);
     if (r < 0)
         return r;
+    out.open_flags = fuse_entry_file_flags(server, node, fd);
     r = fuse_handles_add(server->handles, fd, (int)in->flags, node->inode,
                          &out.fh);
     if (r < 0)
@@ -110,7 +110,8 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
 /* Reply with an entry and a handle. Takes fd and inode. */
 static int reply_created(struct fuse_server *server,
                          struct fuse_request *request, uint32_t flags, int fd,
-                         struct ic_inode *inode, const struct stat *st)
+                         const struct ic_inode *dir, struct ic_inode *inode,
+                         const struct stat *st)
 {
     struct fuse_open_out out = { .open_flags = fuse_entry_open_flags(server,
                                                                      false) };
@@ -121,7 +122,7 @@ static int reply_created(struct fuse_server *server,
         ic_inode_unref(inode);
         return r;
     }
-    r = fuse_entry_fill(server, inode, st, &entry);
+    r = fuse_entry_fill(server, dir, inode, st, &entry);
     if (r < 0) {
         fuse_handles_remove(server->handles, out.fh, false);
         return r;
@@ -221,7 +222,8 @@ int fuse_op_create(struct fuse_server *server, struct fuse_request *request,
                         &fd);
     if (r < 0)
         return r;
-    return reply_created(server, request, in->flags, fd, inode, &st);
+    return reply_created(server, request, in->flags, fd, node->inode, inode,
+                         &st);
 }
 
 int fuse_op_tmpfile(struct fuse_server *server, struct fuse_request *request,
@@ -252,7 +254,7 @@ int fuse_op_tmpfile(struct fuse_server *server, struct fuse_request *request,
         fd_close(&fd);
         return r;
     }
-    return reply_created(server, request, in->flags, fd, inode, &st);
+    return reply_created(server, request, in->flags, fd, NULL, inode, &st);
 }
 
 int fuse_op_release(struct fuse_server *server, struct fuse_request *request,

@@ -50,7 +50,7 @@ static uint64_t choose_flags(const struct fuse_server *server,
         flags |= FUSE_POSIX_LOCKS;
     if (server->config.flocks)
         flags |= FUSE_FLOCK_LOCKS;
-    if (server->config.cache == FUSE_CACHE_ALWAYS)
+    if (server->config.cache == FUSE_CACHE_ALWAYS || server->notifies)
         flags |= FUSE_CACHE_SYMLINKS;
     if (server->config.posix_acl)
         flags |= FUSE_POSIX_ACL | FUSE_DONT_MASK | FUSE_SETXATTR_EXT;

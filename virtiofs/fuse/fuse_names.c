@@ -35,12 +35,13 @@ static int lookup_dots(struct fuse_server *server, struct fuse_node *node,
         return r;
     r = ic_stat(server->ic, inode, &st);
     if (r == 0)
-        return fuse_entry_fill(server, inode, &st, ret_entry);
+        return fuse_entry_fill(server, NULL, inode, &st, ret_entry);
     ic_inode_unref(inode);
     return r;
 }
 
-/* Look up a name and return its node, new or known. */
+/* Look up a name and return its node, new or known, or an entry without a node
+ * if the client may keep that there is none. */
 static int lookup_name(struct fuse_server *server, struct fuse_node *node,
                        const char *name, struct fuse_entry_out *ret_entry)
 {
@@ -53,14 +54,17 @@ static int lookup_name(struct fuse_server *server, struct fuse_node *node,
     if (fuse_entry_is_kept(server)) {
         r = ic_lookup(server->ic, node->inode, name, &inode, &st);
         if (r == 0)
-            r = fuse_entry_fill(server, inode, &st, ret_entry);
+            r = fuse_entry_fill(server, node->inode, inode, &st, ret_entry);
     } else {
         r = ic_lookup_uncached(server->ic, node->inode, name, &inode, &st);
         if (r == 0)
-            r = fuse_entry_fill_held(server, inode, &st, ret_entry);
+            r = fuse_entry_fill_held(server, node->inode, inode, &st,
+                                     ret_entry);
     }
     if (r == 0)
         fuse_entry_mark_submount(server, node->inode, &st, &ret_entry->attr);
+    if (r == -ENOENT && fuse_entry_fill_missing(server, node->inode, ret_entry))
+        return 0;
     return r;
 }
 
@@ -145,7 +149,7 @@ int fuse_op_symlink(struct fuse_server *server, struct fuse_request *request,
         r = fuse_create_end(server, node, name, &labels, inode);
     if (r < 0)
         return r;
-    return fuse_entry_reply(server, request, inode, &st);
+    return fuse_entry_reply(server, request, node->inode, inode, &st);
 }
 
 /* MKNOD and MKDIR differ in their arguments alone. */
@@ -174,7 +178,7 @@ static int make_node(struct fuse_server *server, struct fuse_request *request,
         r = fuse_create_end(server, node, name, &labels, inode);
     if (r < 0)
         return r;
-    return fuse_entry_reply(server, request, inode, &st);
+    return fuse_entry_reply(server, request, node->inode, inode, &st);
 }
 
 int fuse_op_mknod(struct fuse_server *server, struct fuse_request *request,
@@ -273,7 +277,8 @@ int fuse_op_link(struct fuse_server *server, struct fuse_request *request,
         return r;
     r = ic_linkat(server->ic, old->inode, node->inode, name, &st);
     if (r == 0)
-        r = fuse_entry_reply(server, request, ic_inode_ref(old->inode), &st);
+        r = fuse_entry_reply(server, request, node->inode,
+                             ic_inode_ref(old->inode), &st);
     fuse_nodes_put(server->nodes, old);
     return r;
 }

@@ -158,6 +158,32 @@ void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
     slot_table_put(nodes->slots, id);
 }
 
+struct visit {
+    void (*each)(const struct ic_stale *known, void *opaque);
+    void *opaque;
+};
+
+static void visit_node(void *object, void *opaque)
+{
+    const struct fuse_node *node = object;
+    const struct visit *visit = opaque;
+    struct ic_stale known = { .inode = node->id };
+    g_autofree char *name = ic_inode_last_name(node->inode, &known.dir);
+
+    if (known.dir != 0)
+        known.name = name;
+    visit->each(&known, visit->opaque);
+}
+
+void fuse_nodes_each(struct fuse_nodes *nodes,
+                     void (*each)(const struct ic_stale *known, void *opaque),
+                     void *opaque)
+{
+    struct visit visit = { each, opaque };
+
+    slot_table_each(nodes->slots, visit_node, &visit);
+}
+
 void fuse_nodes_clear(struct fuse_nodes *nodes)
 {
     slot_table_clear(nodes->slots, FUSE_ROOT_ID + 1);

@@ -3,7 +3,9 @@
  * fuse_nodes - the inodes that the client knows, by node id.
  *
  * There is one node for each inode, with the number of lookups that the client
- * has yet to forget. The root is node 1 and is never forgotten.
+ * has yet to forget. The root is node 1 and is never forgotten. A folder that
+ * the client has removed, but not forgotten, gets a second node if it is looked
+ * up again after an undo (ic_inode_tag()).
  *
  * Threads: any thread may make any call, except fuse_nodes_free().
  */
@@ -20,6 +22,7 @@ struct fuse_node {
     struct ic_inode *inode; /* a hold; a reference after fuse_nodes_get() */
     uint64_t id;
     _Atomic uint64_t n_lookups; /* 0: being removed */
+    _Atomic uint64_t version;   /* see fuse_entry_file_flags(); 0 at first */
 };
 
 /* ic is borrowed for the lifetime of the nodes. */
@@ -40,6 +43,11 @@ int fuse_nodes_remember_held(struct fuse_nodes *nodes, struct ic_inode *inode,
 /* Subtract that many lookups. The client may name any id and any number. */
 void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
                        uint64_t n_lookups);
+
+/* Call each with all nodes and their last names (fuse_server_each_known()). */
+void fuse_nodes_each(struct fuse_nodes *nodes,
+                     void (*each)(const struct ic_stale *known, void *opaque),
+                     void *opaque);
 
 /* Forget everything but the root. */
 void fuse_nodes_clear(struct fuse_nodes *nodes);

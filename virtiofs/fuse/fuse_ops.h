@@ -67,13 +67,16 @@ fuse_handler fuse_op_setxattr, fuse_op_getxattr, fuse_op_listxattr,
 
 /* ---- shared by the handlers (fuse_entry.c) ------------------------------- */
 
-/* How long attributes stay valid in the client; names, too, if they do at all
- * (fuse_entry_is_kept()). */
 struct fuse_timeout {
     uint64_t seconds;
     uint32_t ns;
 };
-struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server);
+
+/* Return how long the client may use the attributes of the inode, which has
+ * that many links. */
+struct fuse_timeout fuse_entry_attr_timeout(const struct fuse_server *server,
+                                            const struct ic_inode *inode,
+                                            nlink_t n_links);
 
 /* Return whether the client may reuse a name for a while without a lookup. */
 bool fuse_entry_is_kept(const struct fuse_server *server);
@@ -87,6 +90,10 @@ void fuse_entry_mark_submount(const struct fuse_server *server,
 /* Return the FOPEN_* flags for a file or directory that the client opens. */
 uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir);
 
+/* The same for a file of this node that is open as fd. */
+uint32_t fuse_entry_file_flags(const struct fuse_server *server,
+                               struct fuse_node *node, int fd);
+
 /* Convert device numbers to and from the protocol's packed form. */
 uint32_t fuse_entry_encode_rdev(dev_t rdev);
 dev_t fuse_entry_decode_rdev(uint32_t rdev);
@@ -94,18 +101,28 @@ dev_t fuse_entry_decode_rdev(uint32_t rdev);
 void fuse_entry_fill_attr(const struct fuse_server *server,
                           const struct stat *st, struct fuse_attr *ret_attr);
 
-/* Count a lookup of the inode (taken) and describe it. Return 0 or -errno. */
-int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
-                    const struct stat *st, struct fuse_entry_out *ret_entry);
+/* Count a lookup of the inode (taken) and describe it. dir has its name; NULL:
+ * it was not looked up by a name. Return 0 or -errno; the entry is valid, and
+ * its node id 0, also on failure. */
+int fuse_entry_fill(struct fuse_server *server, const struct ic_inode *dir,
+                    struct ic_inode *inode, const struct stat *st,
+                    struct fuse_entry_out *ret_entry);
 
 /* The same for a hold (taken). */
-int fuse_entry_fill_held(struct fuse_server *server, struct ic_inode *inode,
-                         const struct stat *st,
+int fuse_entry_fill_held(struct fuse_server *server, const struct ic_inode *dir,
+                         struct ic_inode *inode, const struct stat *st,
                          struct fuse_entry_out *ret_entry);
+
+/* Describe a name that does not exist in dir. Return whether the client may
+ * keep that. */
+bool fuse_entry_fill_missing(const struct fuse_server *server,
+                             const struct ic_inode *dir,
+                             struct fuse_entry_out *ret_entry);
 
 /* Like fuse_entry_fill(), and reply with the entry. */
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
-                     struct ic_inode *inode, const struct stat *st);
+                     const struct ic_inode *dir, struct ic_inode *inode,
+                     const struct stat *st);
 
 /* Return whether this thread lacks the time to truncate the file, because much
  * data must be captured or freed on disk (fuse_files.c). */

@@ -286,6 +286,16 @@ void fuse_server_set_stale(struct fuse_server *server,
                            void *opaque)
 {
     ic_set_stale(server->ic, tell, opaque);
+    server->notifies = tell && server->config.cache == FUSE_CACHE_AUTO &&
+                       !server->config.timeout_given;
+}
+
+void fuse_server_each_known(struct fuse_server *server,
+                            void (*each)(const struct ic_stale *known,
+                                         void *opaque),
+                            void *opaque)
+{
+    fuse_nodes_each(server->nodes, each, opaque);
 }
 
 struct parked *fuse_server_parked(struct fuse_server *server)

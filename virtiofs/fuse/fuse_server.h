@@ -56,11 +56,18 @@ size_t fuse_server_refuse(struct fuse_server *server,
  * longer mounted. Any thread. */
 void fuse_server_set_mount_dev(struct fuse_server *server, dev_t dev);
 
-/* See ic_set_stale(); the tags are node ids. */
+/* See ic_set_stale(); the tags are node ids. While no request runs. */
 void fuse_server_set_stale(struct fuse_server *server,
                            void (*tell)(const struct ic_stale *list, size_t n,
                                         bool wait, void *opaque),
                            void *opaque);
+
+/* Call each with everything that the client knows, as far as the server knows
+ * that: each inode with its last name. The argument is borrowed. */
+void fuse_server_each_known(struct fuse_server *server,
+                            void (*each)(const struct ic_stale *known,
+                                         void *opaque),
+                            void *opaque);
 
 /* Return the parking facility that transports use for their requests. */
 struct parked *fuse_server_parked(struct fuse_server *server);

@@ -359,7 +359,7 @@ static int prepare(struct mount *mount, int fd)
 
     if (!open_device(mount, fd))
         return errno;
-    mount->notifier = notifier_new(mount->device, &rc);
+    mount->notifier = notifier_new(mount->device, mount->server, &rc);
     return mount->notifier ? 0 : -rc;
 }
 

@@ -7,6 +7,12 @@
  * working directory it is keeps that directory. Only removals of files are
  * notified as such, for processes that watch the file. A directory would stay
  * dead for the kernel even when a redo brings the same directory back.
+ *
+ * A reply that the kernel had received, but not processed, when it got a
+ * notification may still enter the cache after it: neither a lookup that
+ * revalidates a name, nor the first of an inode, is ordered with notifications.
+ * So each is repeated after REPEAT_MS, in its weakest form. Pages need no
+ * repetition: the kernel locks those that it reads.
  */
 #include "virtiofs/fuse/notifier.h"
 
@@ -19,7 +25,11 @@
 #include "common/log.h"
 #include "virtiofs/fuse/fuse_abi.h"
 
-#define MAX_UNAWAITED 4096
+/* Items of a batch without a waiting caller; beyond, the kernel drops all that
+ * is known to be in its cache. */
+#define MAX_UNAWAITED 65536
+
+#define REPEAT_MS 1000
 
 struct item {
     uint64_t dir, inode;
@@ -29,17 +39,21 @@ struct item {
 
 struct batch {
     GHashTable *items; /* a set of struct item (owned) */
+    bool all;          /* also everything that the kernel is known to have */
     bool awaited;
     uint64_t number;
+    gint64 repeat_at; /* g_get_monotonic_time() */
 };
 
 struct notifier {
     int device;
+    struct fuse_server *server;
     GThread *thread;
     GMutex lock; /* guards the following members */
     GCond more;  /* a batch was queued, or stop is set */
     GCond sent;  /* last_sent has grown, or stop is set */
     GQueue batches;
+    GQueue repeats; /* batches that were sent once */
     uint64_t last_number, last_sent;
     bool stop;
 };
@@ -68,6 +82,15 @@ static void free_item(gpointer data)
 
     g_free(item->name);
     g_free(item);
+}
+
+static void add_item(struct batch *batch, const struct ic_stale *stale)
+{
+    struct item *item = g_new(struct item, 1);
+
+    *item = (struct item){ stale->dir, stale->inode, stale->removed,
+                           g_strdup(stale->name) };
+    g_hash_table_add(batch->items, item);
 }
 
 static void free_batch(gpointer data)
@@ -111,7 +134,7 @@ static void notify(const struct notifier *notifier, enum fuse_notify_code code,
 }
 
 static void notify_name(const struct notifier *notifier,
-                        const struct item *item)
+                        const struct item *item, bool again)
 {
     struct inval_entry entry = { .parent = item->dir, .flags = EXPIRE_ONLY };
     struct fuse_notify_delete_out removal = { .parent = item->dir,
@@ -120,7 +143,7 @@ static void notify_name(const struct notifier *notifier,
     entry.namelen = removal.namelen = (uint32_t)strlen(item->name);
     if (entry.namelen > NAME_MAX)
         return;
-    if (item->removed)
+    if (item->removed && !again)
         notify(notifier, FUSE_NOTIFY_DELETE, &removal, sizeof(removal),
                item->name);
     else
@@ -129,12 +152,16 @@ static void notify_name(const struct notifier *notifier,
 }
 
 static void notify_item(const struct notifier *notifier,
-                        const struct item *item)
+                        const struct item *item, bool again)
 {
-    struct fuse_notify_inval_inode_out inode = { .ino = item->inode };
+    /* A negative offset: attributes only. */
+    struct fuse_notify_inval_inode_out inode = { .ino = item->inode,
+                                                 .off = again ? -1 : 0 };
 
+    /* The name first: the kernel accepts that after the lookups in its folder
+     * that are under way, so it then has the inode which they find. */
     if (item->name)
-        notify_name(notifier, item);
+        notify_name(notifier, item, again);
     if (item->inode != 0 && !item->removed)
         notify(notifier, FUSE_NOTIFY_INVAL_INODE, &inode, sizeof(inode), NULL);
 }
@@ -149,34 +176,81 @@ static bool is_stopped(struct notifier *notifier)
     return stop;
 }
 
-static void notify_batch(struct notifier *notifier, const struct batch *batch)
+static void collect_known(const struct ic_stale *known, void *opaque)
+{
+    add_item(opaque, known);
+}
+
+static void notify_batch(struct notifier *notifier, struct batch *batch,
+                         bool again)
 {
     GHashTableIter iter;
     gpointer key;
 
+    if (batch->all && !again)
+        fuse_server_each_known(notifier->server, collect_known, batch);
     g_hash_table_iter_init(&iter, batch->items);
     while (!is_stopped(notifier) && g_hash_table_iter_next(&iter, &key, NULL))
-        notify_item(notifier, key);
+        notify_item(notifier, key, again);
+}
+
+/* Send a batch for the first time, and queue it for the repetition. The lock is
+ * held, but not meanwhile. */
+static void send_first(struct notifier *notifier)
+{
+    struct batch *batch = g_queue_pop_head(&notifier->batches);
+
+    g_mutex_unlock(&notifier->lock);
+    notify_batch(notifier, batch, false);
+    g_mutex_lock(&notifier->lock);
+    notifier->last_sent = batch->number;
+    g_cond_broadcast(&notifier->sent);
+    batch->repeat_at = g_get_monotonic_time() +
+                       REPEAT_MS * G_TIME_SPAN_MILLISECOND;
+    g_queue_push_tail(&notifier->repeats, batch);
+}
+
+/* The same for a batch that is due again. */
+static void send_again(struct notifier *notifier)
+{
+    struct batch *batch = g_queue_pop_head(&notifier->repeats);
+
+    g_mutex_unlock(&notifier->lock);
+    notify_batch(notifier, batch, true);
+    free_batch(batch);
+    g_mutex_lock(&notifier->lock);
+}
+
+/* Wait for something to send. The lock is held. */
+static void wait_more(struct notifier *notifier)
+{
+    const struct batch *next = g_queue_peek_head(&notifier->repeats);
+
+    if (next)
+        g_cond_wait_until(&notifier->more, &notifier->lock, next->repeat_at);
+    else
+        g_cond_wait(&notifier->more, &notifier->lock);
+}
+
+static bool is_due(struct notifier *notifier)
+{
+    const struct batch *next = g_queue_peek_head(&notifier->repeats);
+
+    return next && next->repeat_at <= g_get_monotonic_time();
 }
 
 static gpointer run_thread(gpointer data)
 {
     struct notifier *notifier = data;
-    struct batch *batch;
 
     g_mutex_lock(&notifier->lock);
-    for (;;) {
-        while (!notifier->stop && g_queue_is_empty(&notifier->batches))
-            g_cond_wait(&notifier->more, &notifier->lock);
-        if (notifier->stop)
-            break;
-        batch = g_queue_pop_head(&notifier->batches);
-        g_mutex_unlock(&notifier->lock);
-        notify_batch(notifier, batch);
-        g_mutex_lock(&notifier->lock);
-        notifier->last_sent = batch->number;
-        g_cond_broadcast(&notifier->sent);
-        free_batch(batch);
+    while (!notifier->stop) {
+        if (!g_queue_is_empty(&notifier->batches))
+            send_first(notifier);
+        else if (is_due(notifier))
+            send_again(notifier);
+        else
+            wait_more(notifier);
     }
     g_mutex_unlock(&notifier->lock);
     return NULL;
@@ -200,16 +274,13 @@ static struct batch *find_batch(struct notifier *notifier, bool wait)
     return batch;
 }
 
-static void add_item(struct batch *batch, const struct ic_stale *stale)
+static void add_stale(struct batch *batch, const struct ic_stale *stale)
 {
-    struct item *item;
-
-    if (!batch->awaited && g_hash_table_size(batch->items) >= MAX_UNAWAITED)
-        return;
-    item = g_new(struct item, 1);
-    *item = (struct item){ stale->dir, stale->inode, stale->removed,
-                           g_strdup(stale->name) };
-    g_hash_table_add(batch->items, item);
+    if (stale->all ||
+        (!batch->awaited && g_hash_table_size(batch->items) >= MAX_UNAWAITED))
+        batch->all = true;
+    else
+        add_item(batch, stale);
 }
 
 /* Wait until this batch was notified. The lock is held. */
@@ -222,9 +293,9 @@ static void wait_sent(struct notifier *notifier, uint64_t number)
         if (g_cond_wait_until(&notifier->sent, &notifier->lock, until))
             continue;
         log_warn(LOG_FS_BACKEND,
-                 "kernel did not accept an undo's changes, as a request on "
-                 "the same folder is still waiting; programs may see the old "
-                 "state for 1 s after that request");
+                 "kernel has not accepted an undo's changes yet, as a request "
+                 "on the same folder is still waiting; programs may see the "
+                 "old state until that request ends");
         return;
     }
 }
@@ -240,7 +311,7 @@ void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
     batch = find_batch(notifier, wait);
     number = batch->number;
     for (size_t i = 0; i < n; i++)
-        add_item(batch, &list[i]);
+        add_stale(batch, &list[i]);
     g_cond_signal(&notifier->more);
     if (wait)
         wait_sent(notifier, number);
@@ -249,15 +320,18 @@ void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
 
 /* ---- life ---------------------------------------------------------------- */
 
-struct notifier *notifier_new(int device, int *ret_rc)
+struct notifier *notifier_new(int device, struct fuse_server *server,
+                              int *ret_rc)
 {
     struct notifier *notifier = g_new0(struct notifier, 1);
 
     notifier->device = device;
+    notifier->server = server;
     g_mutex_init(&notifier->lock);
     g_cond_init(&notifier->more);
     g_cond_init(&notifier->sent);
     g_queue_init(&notifier->batches);
+    g_queue_init(&notifier->repeats);
     notifier->thread = g_thread_try_new("fuse-notifier", run_thread, notifier,
                                         NULL);
     if (notifier->thread)
@@ -282,6 +356,7 @@ void notifier_free(struct notifier *notifier)
     if (!notifier)
         return;
     g_queue_clear_full(&notifier->batches, free_batch);
+    g_queue_clear_full(&notifier->repeats, free_batch);
     g_cond_clear(&notifier->more);
     g_cond_clear(&notifier->sent);
     g_mutex_clear(&notifier->lock);

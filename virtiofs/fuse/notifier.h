@@ -9,9 +9,12 @@
  * for requests. So a dedicated thread that holds no lock of the engine writes
  * notifications, while other threads serve requests.
  *
- * Batches are sent in order. A batch without a waiting caller is merged with
- * the last one; items that would make it too long are dropped: the kernel then
- * notices the change when its cache expires.
+ * Batches are sent in order, and repeated later (notifier.c). A batch without a
+ * waiting caller is merged with the last one. Instead of more items than it may
+ * have, it then has all that the kernel is known to have cached; only names
+ * that do not exist, and further names of one inode, are not known. Those stay
+ * until they expire. FUSE_NOTIFY_INC_EPOCH (Linux 6.16) would end them as well,
+ * but also detach each mount below and make working directories look removed.
  */
 #ifndef VIRTIOFS_FUSE_NOTIFIER_H
 #define VIRTIOFS_FUSE_NOTIFIER_H
@@ -20,12 +23,14 @@
 #include <stddef.h>
 
 #include "interceptor/interceptor.h"
+#include "virtiofs/fuse/fuse_server.h"
 
 struct notifier;
 
-/* device: /dev/fuse, borrowed. Return NULL and -errno in *ret_rc if no thread
- * can be started. */
-struct notifier *notifier_new(int device, int *ret_rc);
+/* Both are borrowed; device: /dev/fuse. Return NULL and -errno in *ret_rc if no
+ * thread can be started. */
+struct notifier *notifier_new(int device, struct fuse_server *server,
+                              int *ret_rc);
 
 /* Release the waiting callers, send no more notifications, and end the thread.
  * Call it while requests are still served, or after the kernel gave the mount

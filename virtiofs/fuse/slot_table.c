@@ -197,16 +197,44 @@ bool slot_table_remove(struct slot_table *table, uint64_t id)
     return true;
 }
 
-void slot_table_clear(struct slot_table *table, uint64_t first)
+static uint32_t count_slots(struct slot_table *table)
 {
     uint32_t n;
 
     pthread_mutex_lock(&table->lock);
     n = table->n_slots;
     pthread_mutex_unlock(&table->lock);
-    for (uint32_t i = (uint32_t)(first - 1); i < n; i++) {
-        uint64_t state = atomic_load(&slot_at(table, i)->state);
+    return n;
+}
 
-        slot_table_remove(table, make_id((uint32_t)(state >> GENERATION), i));
+/* Return the id of the slot's object; there may be none. */
+static uint64_t current_id(struct slot_table *table, uint32_t index)
+{
+    uint64_t state = atomic_load(&slot_at(table, index)->state);
+
+    return make_id((uint32_t)(state >> GENERATION), index);
+}
+
+void slot_table_each(struct slot_table *table,
+                     void (*each)(void *object, void *opaque), void *opaque)
+{
+    uint32_t n = count_slots(table);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t id = current_id(table, i);
+        void *object = slot_table_get(table, id);
+
+        if (!object)
+            continue;
+        each(object, opaque);
+        slot_table_put(table, id);
     }
+}
+
+void slot_table_clear(struct slot_table *table, uint64_t first)
+{
+    uint32_t n = count_slots(table);
+
+    for (uint32_t i = (uint32_t)(first - 1); i < n; i++)
+        slot_table_remove(table, current_id(table, i));
 }

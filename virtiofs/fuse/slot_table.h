@@ -43,6 +43,11 @@ void slot_table_put(struct slot_table *table, uint64_t id);
  * none. */
 bool slot_table_remove(struct slot_table *table, uint64_t id);
 
+/* Call each with all objects; those that are inserted or removed meanwhile may
+ * be left out. */
+void slot_table_each(struct slot_table *table,
+                     void (*each)(void *object, void *opaque), void *opaque);
+
 /* Remove all ids from first on. */
 void slot_table_clear(struct slot_table *table, uint64_t first);
 
