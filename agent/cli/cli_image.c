@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_image - "stepback image": run the script that builds guest images, and
- * remove what the cache of images has besides them.
+ * cli_image - "stepback image": run the script that builds guest images, list
+ * them, and remove what their cache has besides them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +13,7 @@
 
 #include "agent/base/install_paths.h"
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_image_list.h"
 #include "agent/cli/cli_options.h"
 #include "agent/vm/template_store.h"
 #include "common/host_environ.h"
@@ -78,14 +79,22 @@ int cli_image(int argc, char **argv)
         return build(argv + 1);
     if (argc >= 2 && strcmp(argv[1], "prune") == 0)
         return prune(argc - 1, argv + 1);
+    if (argc >= 2 && strcmp(argv[1], "list") == 0) {
+        static char name[] = "image list"; /* for messages */
+
+        argv[1] = name;
+        return cli_image_list(argc - 1, argv + 1);
+    }
     if (argc == 2 && is_help(argv[1])) {
         puts("Usage: " CLI_PROGRAM " image build [OPTION...]\n"
+             "       " CLI_PROGRAM " image list [OPTION...]\n"
              "       " CLI_PROGRAM " image prune\n\n"
              "Build a guest image ('" CLI_PROGRAM
-             " image build --help' lists the options),\nor remove the "
-             "templates of machines.");
+             " image build --help' lists the options),\nlist the images, or "
+             "remove the templates of machines.");
         return CLI_OK;
     }
     return cli_options_wrong("image: try '" CLI_PROGRAM
-                             " image build' or '" CLI_PROGRAM " image prune'");
+                             " image build', '" CLI_PROGRAM
+                             " image list' or '" CLI_PROGRAM " image prune'");
 }

@@ -49,3 +49,52 @@ char *cli_lookup_path(const struct cli_place *place, const char *path)
     return place->below && !g_path_is_absolute(path) ? g_strdup(full + 1)
                                                      : g_strdup(path);
 }
+
+/* ---- a command that runs ------------------------------------------------- */
+
+/* The parent's log records this folder's changes as outside edits. */
+static void warn_of_log_above(const char *above)
+{
+    g_autofree char *text = g_strdup_printf(
+        "%s, above this folder, has an undo log of its own. A command run here "
+        "is a step of this folder's log, and an outside edit for the log "
+        "above.",
+        above);
+
+    cli_place_warn(text);
+}
+
+bool cli_lookup_for_run(struct cli_place *place, bool separate_log)
+{
+    const char *dir = place->dir ? place->dir : ".";
+    bool own = place->undo_dir || log_above_is_at(dir);
+    g_autofree char *above = place->undo_dir ? NULL : log_above_find_ours(dir);
+    g_autofree char *word = above ? cli_place_quote(above) : NULL;
+
+    if (own || separate_log) {
+        if (above)
+            warn_of_log_above(above);
+        return true;
+    }
+    if (above && place->dir) {
+        cli_options_failed("%s: the undo log of %s covers this folder; add "
+                           "--separate-log for a log of its own, or share all "
+                           "of that folder: -C %s",
+                           dir, above, word);
+        return false;
+    }
+    cli_lookup_place(place);
+    return true;
+}
+
+void cli_lookup_warn_of_inner(const struct cli_place *place)
+{
+    g_autofree char *inside = cli_place_inside(place->dir ? place->dir : ".");
+
+    if (inside)
+        fprintf(stderr,
+                CLI_PROGRAM ": warning: %s is the undo log of a folder in this "
+                            "one. The guest can change it, and a command run "
+                            "here is an outside edit for it.\n",
+                inside);
+}

@@ -6,6 +6,8 @@
 #ifndef AGENT_CLI_CLI_LOOKUP_H
 #define AGENT_CLI_CLI_LOOKUP_H
 
+#include <stdbool.h>
+
 #include "agent/cli/cli_place.h"
 
 /* If no log was named and the folder has none, set place to the nearest parent
@@ -15,5 +17,14 @@ void cli_lookup_place(struct cli_place *place);
 /* Convert a path relative to the given folder into one relative to the folder
  * that was found. Returns a new string. */
 char *cli_lookup_path(const struct cli_place *place, const char *path);
+
+/* The same for a command that runs: in a folder below one with a log it is a
+ * step of that log. With -C only the named folder is shared. Return false if
+ * that is refused, after printing the reason. */
+bool cli_lookup_for_run(struct cli_place *place, bool separate_log);
+
+/* Warn of the opposite case: the guest can see the logs of folders within this
+ * one. */
+void cli_lookup_warn_of_inner(const struct cli_place *place);
 
 #endif

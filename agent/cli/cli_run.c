@@ -29,7 +29,6 @@
 #include "agent/cli/cli_ports.h"
 #include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_summary.h"
-#include "agent/cli/log_above.h"
 #include "agent/session/session.h"
 #include "agent/machine/machine.h"
 #include "common/byte_size.h"
@@ -287,59 +286,6 @@ static char *build_command(int count, char **words)
     return g_string_free(command, FALSE);
 }
 
-/* The parent's log records this folder's changes as outside edits. */
-static void warn_of_log_above(const char *above)
-{
-    g_autofree char *text = g_strdup_printf(
-        "%s, above this folder, has an undo log of its own. A command run here "
-        "is a step of this folder's log, and an outside edit for the log "
-        "above.",
-        above);
-
-    cli_place_warn(text);
-}
-
-/* In a folder below one with a log, the command is a step of that log. With -C
- * only the named folder is shared. FALSE: refused, and the reason was
- * printed. */
-static bool find_place(struct run_options *options)
-{
-    struct cli_place *place = &options->machine.place;
-    const char *dir = place->dir ? place->dir : ".";
-    bool own = place->undo_dir || log_above_is_at(dir);
-    g_autofree char *above = place->undo_dir ? NULL : log_above_find_ours(dir);
-    g_autofree char *word = above ? cli_place_quote(above) : NULL;
-
-    if (own || options->separate_log) {
-        if (above)
-            warn_of_log_above(above);
-        return true;
-    }
-    if (above && place->dir) {
-        cli_options_failed("%s: the undo log of %s covers this folder; add "
-                           "--separate-log for a log of its own, or share all "
-                           "of that folder: -C %s",
-                           dir, above, word);
-        return false;
-    }
-    cli_lookup_place(place);
-    return true;
-}
-
-/* The opposite case: the guest can see the logs of folders within this one. */
-static void warn_of_logs_in(const struct run_options *options)
-{
-    const char *dir = options->machine.place.dir;
-    g_autofree char *inside = cli_place_inside(dir ? dir : ".");
-
-    if (inside)
-        fprintf(stderr,
-                CLI_PROGRAM ": warning: %s is the undo log of a folder in this "
-                            "one. The guest can change it, and a command run "
-                            "here is an outside edit for it.\n",
-                inside);
-}
-
 /* A limit of the log that is smaller than the step's would limit the step,
  * too. */
 static struct session_config *make_config(const struct run_options *options,
@@ -380,7 +326,7 @@ static int run_command(struct run *run, const struct run_options *options)
         cli_options_failed("cannot make an eventfd: %s", g_strerror(errno));
         return CLI_RUN_FAILED;
     }
-    warn_of_logs_in(options);
+    cli_lookup_warn_of_inner(&options->machine.place);
     cli_hints_watch_input();
     run->machine = &options->machine;
     run->loop = g_main_loop_new(NULL, FALSE);
@@ -488,7 +434,7 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
         return CLI_USAGE;
     if (!options->own && join(options, argc - 1, argv + 1, &exit_code))
         return exit_code;
-    if (!find_place(options))
+    if (!cli_lookup_for_run(&options->machine.place, options->separate_log))
         return CLI_RUN_FAILED;
     log_set_human(CLI_PROGRAM);
     log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);

@@ -138,9 +138,9 @@ _stepback() {
         ;;
     *)
         if [ "${COMP_WORDS[1]-}" = help ]; then
-            [ "$prev" != image ] || COMPREPLY=($(compgen -W 'build prune' -- "$cur"))
+            [ "$prev" != image ] || COMPREPLY=($(compgen -W 'build list prune' -- "$cur"))
         elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
-            COMPREPLY=($(compgen -W 'build prune' -- "$cur"))
+            COMPREPLY=($(compgen -W 'build list prune' -- "$cur"))
         elif [[ " ${COMP_WORDS[*]:0:COMP_CWORD} " == *" -- "* ]]; then
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [ "$command" = attach ] || [ "$command" = job ]; then

@@ -193,13 +193,15 @@ def many_processes(place):
     equal(agent.close(), 0)
 
 
-@short_lived
+@test
 def outside_steps(place):
     """an ambient step names its executions, too"""
     agent = Sandbox(place)
-    id = agent.launch("echo > alone", detach=True)
-    agent.ask("exec.wait", exec_id=id)
-    agent.ask("undo.preview")  # ends the step
+    id = agent.launch("echo > alone; exec sleep 1000", detach=True)
+    assert agent.exists("alone")
+    agent.history()  # the question is on its way to the guest
+    agent.ask("exec.wait", exec_id=agent.launch("true", detach=True))
+    agent.ask("undo.preview")  # ends the step, without waiting for an answer
     equal(writers(agent.history()[0]), {"alone": id})
     equal(agent.close(), 0)
 

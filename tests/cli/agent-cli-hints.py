@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What "stepback run" says of its own accord: that input is not passed on, and
-which image has a command that was not found. Over a fake QEMU."""
+which image has a command that was not found; and "image list". Over a fake QEMU."""
+import json
 import os
 import shutil
 import signal
@@ -96,6 +97,33 @@ def not_found_is_told(place):
     shutil.copytree(images + "/minimal", images + "/debian")
     status, out, err = run(place, "--image=debian", "--", "exit", "127")
     equal((status, hint in err), (127, False))
+
+
+@test
+def images_are_listed(place):
+    """image list prints the images that have been built, and nothing else of
+    their folder"""
+    images = place.root + "/cache/stepback/guest"
+    shutil.copytree(images + "/minimal", images + "/debian")
+    with open(images + "/debian/image.json", "w") as file:
+        file.write('{"append": "", "tools": ["bash", "git"]}')
+    os.makedirs(images + "/.templates", exist_ok=True)
+    os.mkdir(images + "/apt")
+    done = subprocess.run([PROGRAM, "image", "list"], env=place.environment(),
+                          capture_output=True, text=True, timeout=60)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    equal((done.returncode, done.stderr), (0, ""))
+    equal([(line[0], line[-2:]) for line in lines],
+          [("debian", ["bash", "git"]), ("minimal", lines[1][-2:])])
+    done = subprocess.run([PROGRAM, "image", "list", "--json"],
+                          env=place.environment(), capture_output=True, text=True,
+                          timeout=60)
+    equal([(image["name"], image["tools"]) for image in json.loads(done.stdout)],
+          [("debian", ["bash", "git"]), ("minimal", [])])
+    done = subprocess.run([PROGRAM, "image", "list", "x"], env=place.environment(),
+                          capture_output=True, text=True, timeout=60)
+    equal((done.returncode, done.stderr), (
+        2, "stepback: image list: 'x' is one argument too many\n"))
 
 
 main()

@@ -275,7 +275,7 @@ def listings(place):
     good(place, "up", *VM, "-C", folder, "a" * 40)
     up(place, "-C", place.share, "two")
     heads = {"ps": ["NAME", "STATUS", "SINCE", "FOLDERS"],
-             "jobs": ["ID", "STATE", "STARTED", "LABEL", "COMMAND"],
+             "jobs": ["ID", "STATE", "SINCE", "LABEL", "COMMAND"],
              "port": ["HOST", "GUEST", "STATUS"],
              "stats": ["NAME", "CPU", "%", "MEMORY", "NET", "IN", "NET",
                        "OUT", "READ", "WRITTEN", "PIDS"]}
