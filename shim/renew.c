@@ -29,9 +29,9 @@
 
 static int add_entropy(const char *entropy)
 {
-    struct {
+    union {
         struct rand_pool_info info;
-        char bytes[WIRE_ENTROPY];
+        char space[sizeof(struct rand_pool_info) + WIRE_ENTROPY];
     } pool = { { .entropy_count = WIRE_ENTROPY * 8,
                  .buf_size = WIRE_ENTROPY } };
     int fd = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
