@@ -85,7 +85,7 @@
  *       the kernel's random numbers, which are reseeded; the clock is set to
  *       the host's CLOCK_REALTIME; the machine id, 32 hexadecimal digits, is
  *       written to /etc/machine-id unless that has one. With "network", the
- *       network is started: in a machine whose state is to be saved, the
+ *       network is started: in a machine whose state gets saved, the
  *       image's init leaves that out. Answered by "renewed".
  *   {"type":"watch_ports"}
  *       Report the ports at which programs listen, from now on.

@@ -154,31 +154,15 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
 
 /* ---- output -------------------------------------------------------------- */
 
-static gint compare(gconstpointer a, gconstpointer b)
-{
-    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* -1 for an empty array. */
-static gint64 median(GArray *times)
-{
-    if (times->len == 0)
-        return -1;
-    g_array_sort(times, compare);
-    return g_array_index(times, gint64, times->len / 2);
-}
-
 static void print_times(const struct trials *trials, enum accel accel,
                         unsigned rounds)
 {
-    gint64 ratio = median(trials->ratios);
+    gint64 ratio = boot_trial_median(trials->ratios);
 
     printf("Boot of a guest with %s, medians of %u round%s:\n",
            accel_name(accel), rounds, rounds == 1 ? "" : "s");
     for (int part = 0; part < PARTS; part++) {
-        gint64 us = median(trials->times[part]);
+        gint64 us = boot_trial_median(trials->times[part]);
         bool within = (part >= FIRMWARE && part <= SHIM) ||
                       (part >= LOAD && part <= PLUG);
 
@@ -200,13 +184,14 @@ static void print_json(const struct trials *trials, enum accel accel,
                                "rounds", (int)rounds);
 
     for (int part = 0; part < PARTS; part++) {
-        gint64 us = median(trials->times[part]);
+        gint64 us = boot_trial_median(trials->times[part]);
 
         if (us >= 0)
             json_object_set_new(answer, json_names[part], json_integer(us));
     }
-    json_object_set_new(answer, "times_floor",
-                        json_real((double)median(trials->ratios) / 1000));
+    json_object_set_new(
+        answer, "times_floor",
+        json_real((double)boot_trial_median(trials->ratios) / 1000));
     cli_place_print_json(answer);
     json_decref(answer);
 }

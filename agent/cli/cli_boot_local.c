@@ -78,25 +78,13 @@ static gboolean run_round(struct trials *trials,
 
 /* ---- output -------------------------------------------------------------- */
 
-static gint compare(gconstpointer a, gconstpointer b)
-{
-    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static gint64 median(GArray *times)
-{
-    g_array_sort(times, compare);
-    return g_array_index(times, gint64, times->len / 2);
-}
-
 static void print_times(const struct trials *trials, unsigned rounds)
 {
     printf("Start of a local sandbox, medians of %u round%s:\n", rounds,
            rounds == 1 ? "" : "s");
     for (int part = 0; part < PARTS; part++)
-        printf("%8.1f ms  %s\n", (double)median(trials->times[part]) / 1000,
+        printf("%8.1f ms  %s\n",
+               (double)boot_trial_median(trials->times[part]) / 1000,
                names[part].text);
 }
 
@@ -107,8 +95,9 @@ static void print_json(const struct trials *trials, unsigned rounds)
                                (int)rounds);
 
     for (int part = 0; part < PARTS; part++)
-        json_object_set_new(answer, names[part].json,
-                            json_integer(median(trials->times[part])));
+        json_object_set_new(
+            answer, names[part].json,
+            json_integer(boot_trial_median(trials->times[part])));
     cli_place_print_json(answer);
     json_decref(answer);
 }

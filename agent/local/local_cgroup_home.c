@@ -33,11 +33,6 @@ static const char *const names[CGROUP_CONTROLLERS] = {
     [CGROUP_PIDS] = "pids",
 };
 
-const char *cgroup_controller_name(enum cgroup_controller controller)
-{
-    return names[controller];
-}
-
 int cgroup_write(int dir, const char *name, const char *text)
 {
     fd_auto int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);

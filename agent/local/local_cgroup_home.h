@@ -20,9 +20,6 @@ struct cgroup_home {
  * and enable them there. The caller closes fd. */
 struct cgroup_home cgroup_home_find(void);
 
-/* The kernel's name of a controller. Static. */
-const char *cgroup_controller_name(enum cgroup_controller controller);
-
 /* Say why a home has not all controllers. Static; ret_remedy, too. */
 const char *cgroup_home_reason(const struct cgroup_home *home,
                                const char **ret_remedy);

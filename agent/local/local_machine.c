@@ -297,7 +297,7 @@ static gboolean begin(struct machine *machine, GError **error)
     own->bulk_fd = bulk[0];
     /* At once, since the kernel takes some 15 ms for it, in which
      * stepback-local works. That keeps its pid, and has no child of the sandbox
-     * before it is told to go on. */
+     * until it gets the message to continue. */
     machine->runs = own->child &&
                     local_cgroup_add(own->cgroup, child_pid(own->child), error);
     if (machine->runs)

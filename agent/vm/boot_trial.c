@@ -172,3 +172,18 @@ gboolean boot_trial_run_floor(struct session_config *config,
                             "the guest did not power off at once");
     return FALSE;
 }
+
+static gint compare(gconstpointer a, gconstpointer b)
+{
+    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+gint64 boot_trial_median(GArray *times)
+{
+    if (times->len == 0)
+        return -1;
+    g_array_sort(times, compare);
+    return g_array_index(times, gint64, times->len / 2);
+}

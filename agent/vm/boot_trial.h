@@ -36,4 +36,7 @@ gboolean boot_trial_make_template(const struct session_config *config,
 gboolean boot_trial_run_floor(struct session_config *config,
                               struct boot_trial *ret_trial, GError **error);
 
+/* Sort times (of gint64), and return their median; -1 if there are none. */
+gint64 boot_trial_median(GArray *times);
+
 #endif

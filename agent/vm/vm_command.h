@@ -28,8 +28,8 @@ struct vm_config {
     unsigned cpus;   /* 0: depends on the accelerator */
     int network_fd;  /* QEMU's end of a stream of frames; -1: no network */
     const char *mac; /* of the network card; NULL: QEMU's default */
-    /* The machine's state is to be saved, or comes from state_fd, an open file
-     * at the position of the state; -1: it boots. */
+    /* The machine is one whose state gets saved, or one that continues from
+     * state_fd, an open file at the position of the state; -1: it boots. */
     bool is_template;
     int state_fd;
     enum backend_kind backend; /* of the folders that are plugged in later */

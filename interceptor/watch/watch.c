@@ -142,7 +142,7 @@ static bool is_complete(const struct watch *watch)
            watch->unread->len == 0;
 }
 
-/* What flush() has found. */
+/* The result of a look at the queue. */
 struct found {
     GPtrArray *touched;
     struct ic_barrier *barrier; /* or NULL */

@@ -113,7 +113,8 @@ def asked(place):
 
 @sandbox_test
 def as_user(place):
-    """an ordinary user without a cgroup of the own gets no limit, and is told"""
+    """an ordinary user who may make no cgroup gets no limit, and an error if one
+    was asked for"""
     need()
     give(place)
     refused(place, user=True)
