@@ -54,14 +54,10 @@ def templates(place, suffix="template"):
         place.root, "cache/stepback/guest/.templates/*." + suffix)))
 
 
-def makers(place):
-    return sorted(set(place.processes(makers=True)) - set(place.processes()))
-
-
 def made(place, count=1):
     """Wait until there are so many templates, and none is being made."""
     equal((eventually(lambda: len(templates(place)) == count and
-                      not makers(place), PATIENCE), len(templates(place))),
+                      not place.makers(), PATIENCE), len(templates(place))),
           (True, count))
     return templates(place)[-1]
 
@@ -80,7 +76,7 @@ def the_second_machine_continues(place):
     contains(second.qemu, "-device vmgenid,guid=auto")
     equal(second.ask("echo works"), "works\n")
     second.end()
-    equal((len(templates(place)), makers(place)), (1, []))
+    equal((len(templates(place)), place.makers()), (1, []))
 
 
 @test
@@ -191,7 +187,7 @@ def a_failed_restore_boots(place):
         machine.end()
         # For a while it is neither used nor made.
         machine = Machine(place).end()
-        equal((machine.restored, machine.notes, makers(place),
+        equal((machine.restored, machine.notes, place.makers(),
                templates(place)), (False, [], [], []))
         (failed,) = templates(place, "failed")
         os.utime(failed, (1, 1))
@@ -205,10 +201,10 @@ def a_failed_save_costs_nothing(place):
         machine = Machine(place, mode)
         equal(machine.ask("echo works"), "works\n")
         assert eventually(lambda: templates(place, "failed") and
-                          not makers(place), PATIENCE)
+                          not place.makers(), PATIENCE)
         machine.end()
         machine = Machine(place, mode).end()
-        equal((machine.notes, makers(place), templates(place),
+        equal((machine.notes, place.makers(), templates(place),
                templates(place, "draft")), ([], [], [], []))
         os.unlink(templates(place, "failed")[0])
 
@@ -224,13 +220,13 @@ def a_killed_maker_leaves_no_template(place):
 
     assert eventually(drafts, PATIENCE)
     # Others: its QEMU, and the process that removes its files.
-    (maker,) = [pid for pid in makers(place) if
-                set(makers(place)) & descendants(pid)]
+    (maker,) = [pid for pid in place.makers() if
+                set(place.makers()) & descendants(pid)]
     (draft,) = drafts()
     machine.end()
     # Another start waits for nothing, and makes none beside it.
     Machine(place, "slow-save").end()
-    assert eventually(lambda: len(makers(place)) == 3, PATIENCE)
+    assert eventually(lambda: len(place.makers()) == 3, PATIENCE)
     equal(drafts(), [draft])
     os.kill(maker, signal.SIGKILL)
     # With its QEMU.
@@ -276,7 +272,7 @@ def a_cache_that_cannot_be_written(place):
     equal((machine.restored, len(machine.notes)), (False, 1))
     contains(machine.notes[0], "less than 256 MiB are free")
     machine.end()
-    equal((templates(place), makers(place)), ([], []))
+    equal((templates(place), place.makers()), ([], []))
 
 
 @test
@@ -307,7 +303,7 @@ def without_templates(place):
     """"template": false neither uses nor makes one; nor does an older image"""
     equal(Machine(place, vm={"template": False}).end().restored, False)
     Machine(place, None).end()
-    equal((templates(place), makers(place)), ([], []))
+    equal((templates(place), place.makers()), ([], []))
     Machine(place).end()
     made(place)
     equal(Machine(place, vm={"template": False}).end().restored, False)
@@ -351,7 +347,7 @@ def templates_are_not_shared(place):
             force_share=True)["status"], "ok")
         assert "-incoming" not in agent.command_line()
         equal(agent.ask("session.stop")["status"], "ok")
-    equal((agent.close(), makers(place), templates(place)), (0, [], []))
+    equal((agent.close(), place.makers(), templates(place)), (0, [], []))
 
 
 main()

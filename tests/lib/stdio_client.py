@@ -100,14 +100,23 @@ class Place:
 
     def processes(self, makers=False):
         """Of this place, that are alive, but for those that make a template."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
+        found = self.all_processes()
+        return [pid for pid in found if makers or not found[pid]]
+
+    def makers(self):
+        """The processes that make a template."""
+        found = self.all_processes()
+        return [pid for pid in found if found[pid]]
+
+    def all_processes(self):
+        """Whether each process of this place that is alive makes a template."""
+        found = {}
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
-                with open("/proc/%s/environ" % pid, "rb") as file:
+                with open("/proc/%d/environ" % pid, "rb") as file:
                     ours = self.root.encode() in file.read()
-                if ours and alive(int(pid)) and (
-                        makers or not is_maker(int(pid))):
-                    found.append(int(pid))
+                if ours and alive(pid):
+                    found[pid] = is_maker(pid)
             except OSError:
                 pass
         return found
