@@ -30,7 +30,7 @@ QEMU = shlex.split(os.environ.get("QEMU", "qemu-system-x86_64"))
 KERNEL = os.environ.get("STEPBACK_TEST_KERNEL")
 CACHE = os.environ.get("STEPBACK_TEST_CACHE", "auto")  # the default
 TIMEOUT = 300
-FILES = int(os.environ.get("STEPBACK_VM_FILES", "1000"))  # 5000: by hand
+FILES = int(os.environ.get("STEPBACK_VM_FILES", "150"))
 SOURCES = 12
 
 
