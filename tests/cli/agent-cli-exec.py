@@ -72,10 +72,9 @@ def shell(box):
     """A shell on a terminal, whose settings are the same before and after."""
     with box.terminal("exec", "-it", "--step=none", "-e", "PS1=" + PROMPT, "--",
                       "bash", "--norc", "--noprofile", "-i") as terminal:
-        before = terminal.settings()
         terminal.expect(PROMPT)
         yield terminal
-        equal(terminal.settings(), before)
+        equal(terminal.settings(), terminal.before)
 
 
 @test
@@ -328,12 +327,11 @@ def detach_keys(place):
             equal(terminal.wait(), 0)
             contains(terminal.output.decode(), "attach share 1")
         with box.terminal("attach", "1") as terminal:
-            before = terminal.settings()
             terminal.send("echo $X-$X\r")
             terminal.expect("kept-kept")
             terminal.send("exit\r")
             equal(terminal.wait(), 0)
-            equal(terminal.settings(), before)
+            equal(terminal.settings(), terminal.before)
 
 
 @test

@@ -77,10 +77,9 @@ def sandbox(place, *options):
 @contextlib.contextmanager
 def shell(box, *words):
     with box.terminal("shell", "-e", "HOME=" + box.home, *words) as terminal:
-        before = terminal.settings()
         terminal.expect(PROMPT)
         yield terminal
-        equal(terminal.settings(), before)
+        equal(terminal.settings(), terminal.before)
 
 
 def enter(terminal, line):

@@ -179,14 +179,13 @@ def the_real_less(place):
     contains(plain(out), "+29")
     with Terminal([PROGRAM, "history", "-C", place.share, "--limit=100"],
                   place.environment(TERM="xterm", **env)) as terminal:
-        before = terminal.settings()
         terminal.expect("\n:")
         terminal.send(CTRL_C)
         terminal.expect(":")
         equal(terminal.process.poll(), None)
         terminal.send("q")
         equal(terminal.wait(), 0)
-        equal(terminal.settings(), before)
+        equal(terminal.settings(), terminal.before)
 
 
 @test

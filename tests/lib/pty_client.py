@@ -35,6 +35,7 @@ class Terminal:
         self.output = b""
         self.master, slave = os.openpty()
         self.resize(rows, columns)
+        self.before = self.settings()  # a program may soon change them
         self.process = subprocess.Popen(
             words, env=env, cwd=cwd, stdin=slave,
             stdout=slave if stdout is None else stdout,

@@ -94,7 +94,6 @@ def lines_are_steps(box):
     before = box.snapshot()
     with Terminal([PROGRAM, "shell"], env=box.env, cwd=box.place.share,
                   columns=120) as terminal:
-        settings = terminal.settings()
         terminal.expect(PROMPT)
         terminal.send("echo changed >hard; mkdir -p d/e\r")
         terminal.expect(PROMPT)
@@ -115,7 +114,7 @@ def lines_are_steps(box):
         equal(box.snapshot(), middle)
         terminal.send("exit 4\r")
         equal(terminal.wait(), 4)
-        equal(terminal.settings(), settings)
+        equal(terminal.settings(), terminal.before)
     steps = json.loads(box.text("history", "--json"))["steps"]
     equal(steps[0]["command"], "echo changed >hard; mkdir -p d/e")
     box.text("undo", "-y")
