@@ -292,7 +292,7 @@ static void give_up_priority(void)
                  g_strerror(errno));
 }
 
-static uint32_t default_action(enum sandbox_action action)
+uint32_t sandbox_filter_default(enum sandbox_action action)
 {
     switch (action) {
     case SANDBOX_LOG:
@@ -313,7 +313,7 @@ gboolean sandbox_filter(const struct sandbox *sandbox, GError **error)
         return TRUE;
     sandbox_skip_leak_check();
     give_up_priority();
-    filter = seccomp_init(default_action(sandbox->action));
+    filter = seccomp_init(sandbox_filter_default(sandbox->action));
     if (!filter) {
         errno = ENOMEM;
         return sandbox_fail(error, "seccomp");

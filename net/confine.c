@@ -266,21 +266,9 @@ static int add_calls(scmp_filter_ctx filter, const int *calls, size_t count,
     return rc;
 }
 
-static uint32_t default_action(enum sandbox_action action)
-{
-    switch (action) {
-    case SANDBOX_LOG:
-        return SCMP_ACT_LOG;
-    case SANDBOX_TRAP:
-        return SCMP_ACT_TRAP;
-    default:
-        return SCMP_ACT_KILL_PROCESS;
-    }
-}
-
 static gboolean filter_calls(enum sandbox_action action, GError **error)
 {
-    scmp_filter_ctx filter = seccomp_init(default_action(action));
+    scmp_filter_ctx filter = seccomp_init(sandbox_filter_default(action));
     int rc = -ENOMEM;
 
     if (filter)
