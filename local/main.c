@@ -5,12 +5,17 @@
  *
  *     stepback-local --control=FD --folders=LETTERS [--root=TREE] [--network]
  *         -- BWRAP ARG...
+ *     stepback-local --control=FD --folders=LETTER --outer=FD --inner=FD
+ *         --attach=PATH
+ *     stepback-local --control=FD --outer=FD --inner=FD --number=N
+ *         --detach=PATH [--force]
  *     stepback-local --probe
  *
  * There is a letter for each folder: "w", or "r" for a read-only one. TREE
  * replaces the system of the host. The
  * supervisor gets the /dev/fuse of each folder (wire.h) and has it served by
  * stepback-virtiofsd, outside. Nothing here reads what a guest can write.
+ * --attach and --detach change a running sandbox (attach.h) and then end.
  * --probe only tries whether the host allows the namespaces.
  */
 #include <config.h>
@@ -27,6 +32,7 @@
 
 #include "common/host_environ.h"
 #include "common/inherited.h"
+#include "local/attach.h"
 #include "local/filter.h"
 #include "local/namespaces.h"
 #include "local/network.h"
@@ -35,7 +41,9 @@
 struct options {
     int control;
     const char *folders, *root;
-    bool network;
+    int change; /* of a running sandbox: 'a', 'd', or 0 */
+    struct attach_place place;
+    bool network, force;
     char **command;
 };
 
@@ -45,44 +53,112 @@ static _Noreturn void fail_usage(void)
     exit(2);
 }
 
+static const struct option known[] = {
+    { "control", required_argument, NULL, 'c' },
+    { "folders", required_argument, NULL, 'f' },
+    { "root", required_argument, NULL, 'r' },
+    { "network", no_argument, NULL, 'n' },
+    { "outer", required_argument, NULL, 'o' },
+    { "inner", required_argument, NULL, 'i' },
+    { "attach", required_argument, NULL, 'a' },
+    { "detach", required_argument, NULL, 'd' },
+    { "number", required_argument, NULL, 'm' },
+    { "force", no_argument, NULL, 'F' },
+    { "probe", no_argument, NULL, 'p' },
+    { "version", no_argument, NULL, 'v' },
+    { 0 },
+};
+
+/* Return whether the option stands for itself: the program has done its part.
+ */
+static bool take_alone(int option)
+{
+    if (option == 'p') {
+        namespaces_enter();
+        namespaces_become_own();
+        return true;
+    }
+    if (option == 'v')
+        puts("stepback-local " PACKAGE_VERSION);
+    return option == 'v';
+}
+
+static bool take_option(struct options *options, int option, char *value)
+{
+    switch (option) {
+    case 'c':
+        options->control = atoi(value);
+        return true;
+    case 'f':
+        options->folders = value;
+        return true;
+    case 'r':
+        options->root = value;
+        return true;
+    case 'n':
+        options->network = true;
+        return true;
+    case 'o':
+        options->place.outer = atoi(value);
+        return true;
+    case 'i':
+        options->place.inner = atoi(value);
+        return true;
+    case 'a':
+    case 'd':
+        options->change = option;
+        options->place.path = value;
+        return true;
+    case 'm':
+        options->place.number = (unsigned)atoi(value);
+        return true;
+    case 'F':
+        options->force = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool has_folders(const struct options *options)
+{
+    return options->folders && strlen(options->folders) <= LOCAL_MAX_FOLDERS &&
+           strspn(options->folders, "rw") == strlen(options->folders);
+}
+
+static bool is_complete(const struct options *options)
+{
+    if (options->control < 0)
+        return false;
+    if (!options->change)
+        return has_folders(options) && options->command[0];
+    return options->place.outer >= 0 && options->place.inner >= 0 &&
+           options->place.path[0] == '/' &&
+           (options->change == 'd' || has_folders(options));
+}
+
 static void parse(int argc, char **argv, struct options *options)
 {
-    static const struct option known[] = {
-        { "control", required_argument, NULL, 'c' },
-        { "folders", required_argument, NULL, 'f' },
-        { "root", required_argument, NULL, 'r' },
-        { "network", no_argument, NULL, 'n' },
-        { "probe", no_argument, NULL, 'p' },
-        { "version", no_argument, NULL, 'v' },
-        { 0 },
-    };
     int option;
 
     while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) {
-        if (option == 'c')
-            options->control = atoi(optarg);
-        else if (option == 'f')
-            options->folders = optarg;
-        else if (option == 'r')
-            options->root = optarg;
-        else if (option == 'n')
-            options->network = true;
-        else if (option == 'p') {
-            namespaces_enter();
-            namespaces_become_own();
+        if (take_alone(option))
             exit(0);
-        } else if (option == 'v') {
-            puts("stepback-local " PACKAGE_VERSION);
-            exit(0);
-        } else {
+        if (!take_option(options, option, optarg))
             fail_usage();
-        }
     }
     options->command = argv + optind;
-    if (options->control < 0 || !options->folders || !options->command[0] ||
-        strlen(options->folders) > LOCAL_MAX_FOLDERS ||
-        strspn(options->folders, "rw") != strlen(options->folders))
+    if (!is_complete(options))
         fail_usage();
+}
+
+static int change_folder(const struct options *options)
+{
+    if (options->change == 'a')
+        attach_folder(&options->place, options->folders[0] == 'r');
+    else
+        attach_remove(&options->place, options->force);
+    return EXIT_SUCCESS;
 }
 
 /* The filter is bubblewrap's first option. The sandbox can read bubblewrap's
@@ -132,7 +208,8 @@ static int open_device(const char *path, enum local_message problem)
 
 int main(int argc, char **argv)
 {
-    struct options options = { .control = -1 };
+    struct options options = { .control = -1,
+                               .place = { .outer = -1, .inner = -1 } };
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t count = 0, folders;
     int root = -1;
@@ -142,6 +219,8 @@ int main(int argc, char **argv)
     host_environ_restrict();
     parse(argc, argv, &options);
     report_open(options.control);
+    if (options.change)
+        return change_folder(&options);
     folders = strlen(options.folders);
     namespaces_enter();
     for (; count < folders; count++)
@@ -160,5 +239,6 @@ int main(int argc, char **argv)
     if (options.network)
         network_open(fds[folders]);
     report_ready(fds, count);
+    report_close();
     become_bwrap(options.command);
 }

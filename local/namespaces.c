@@ -115,10 +115,15 @@ static void enter_as_user(void)
                        gid);
 }
 
-void namespaces_enter(void)
+void namespaces_note_parent(void)
 {
     is_root = geteuid() == 0;
     parent = getppid();
+}
+
+void namespaces_enter(void)
+{
+    namespaces_note_parent();
     if (is_root)
         enter_as_root();
     else
@@ -148,7 +153,7 @@ void namespaces_mount_root(int tree)
     close(tree);
 }
 
-void namespaces_become_own(void)
+void namespaces_take_ids(void)
 {
     if (is_root && (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 ||
                     setresuid(0, 0, 0) < 0))
@@ -158,6 +163,11 @@ void namespaces_become_own(void)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         exit(EXIT_FAILURE);
+}
+
+void namespaces_become_own(void)
+{
+    namespaces_take_ids();
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         report_failure(LOCAL_NO_NAMESPACES,
                        "cannot change mounts in a user namespace");

@@ -28,6 +28,11 @@ int namespaces_open_root(const char *path);
 /* Mount it read-only at LOCAL_ROOT, with the ids of the namespace. */
 void namespaces_mount_root(int tree);
 
+/* The same without new namespaces, for a process that enters those of a
+ * sandbox: before it does; and then take the ids there. Exit on failure. */
+void namespaces_note_parent(void);
+void namespaces_take_ids(void);
+
 /* Take the ids of the namespace, and prepare mounts. Exit on failure. */
 void namespaces_become_own(void);
 

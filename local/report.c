@@ -68,6 +68,17 @@ void report_ready(const int *fds, size_t count)
     } while (n < 0 && errno == EINTR);
     if (n != 1)
         exit(EXIT_FAILURE);
+}
+
+void report_done(void)
+{
+    const char type = LOCAL_DONE;
+
+    send(control, &type, 1, MSG_NOSIGNAL);
+}
+
+void report_close(void)
+{
     close(control);
     control = -1;
 }

@@ -16,7 +16,14 @@ void report_open(int fd);
 _Noreturn void report_failure(enum local_message type, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Hand over the fds, and wait for the supervisor's byte. Exit if it is gone. */
+/* Hand over the fds (taken), and wait for the supervisor's byte. Exit if it is
+ * gone. */
 void report_ready(const int *fds, size_t count);
+
+/* Report success. */
+void report_done(void);
+
+/* Close the socket. */
+void report_close(void);
 
 #endif

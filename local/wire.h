@@ -8,12 +8,17 @@
  * says what failed, and the rest of the message is a text for people. The
  * supervisor answers LOCAL_READY with one byte, once the folders are served.
  * Whichever end closes the socket ends the start.
+ *
+ * For a folder that is attached to a running sandbox, LOCAL_READY has its
+ * /dev/fuse, the byte follows once its file server is ready, and LOCAL_DONE
+ * ends the exchange. A folder that is detached has LOCAL_DONE alone.
  */
 #ifndef LOCAL_WIRE_H
 #define LOCAL_WIRE_H
 
 enum local_message {
     LOCAL_READY = 'r',
+    LOCAL_DONE = 'd',
     LOCAL_NO_NAMESPACES = 'n', /* the host forbids user namespaces */
     LOCAL_NO_FUSE = 'f',
     LOCAL_NO_NETWORK = 't',

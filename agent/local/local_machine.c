@@ -18,43 +18,21 @@
 
 #include <glib-unix.h>
 
-#include "agent/base/child.h"
 #include "agent/base/install_paths.h"
-#include "agent/local/local_cgroup.h"
 #include "agent/local/local_check.h"
 #include "agent/local/local_command.h"
-#include "agent/local/local_rootfs.h"
-#include "agent/machine/bulk_port.h"
-#include "agent/machine/guest_channel.h"
+#include "agent/local/local_handover.h"
+#include "agent/local/local_machine_state.h"
+#include "agent/local/local_plugs.h"
 #include "agent/machine/machine_core.h"
 #include "agent/machine/machine_guest.h"
-#include "agent/machine/guest_image.h"
-#include "agent/machine/share_check.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "local/wire.h"
 
 enum {
     GUEST_STOP_MS = 2000,
     TERM_GRACE_MS = 500,
     LINES_MAX = 100, /* the guest can write there, too */
-};
-
-struct local_machine {
-    char *helper, *bwrap, *shim;
-    struct local_rootfs rootfs;
-    struct child *child;
-    int wire; /* to stepback-local, until it is bubblewrap */
-    guint wire_source;
-    int control, bulk_fd; /* until the guest starts */
-    struct local_cgroup *cgroup;
-    bool held;
-    struct guest_channel *guest;
-    struct bulk_port *bulk;
-    /* The last line of the child before the shim's hello: afterwards the guest
-     * can write there. */
-    char *last_line;
-    guint64 lines;
 };
 
 /* ---- the hand-over ------------------------------------------------------- */
@@ -83,30 +61,6 @@ static void fail_start(struct machine *machine, char type, const char *text)
     message = g_strdup_printf("the sandbox could not be made: %s; %s", text,
                               remedy);
     machine_fail_with(machine, code, message);
-}
-
-/* Take the fds of a message. Return their number. */
-static size_t take_fds(struct msghdr *message, int *ret_fds, size_t max)
-{
-    size_t count = 0;
-
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
-         header = CMSG_NXTHDR(message, header)) {
-        size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-            continue;
-        for (size_t i = 0; i < n; i++) {
-            int fd;
-
-            memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
-            if (count < max)
-                ret_fds[count++] = fd;
-            else
-                fd_close(&fd);
-        }
-    }
-    return count;
 }
 
 static bool has_network(const struct machine *machine)
@@ -144,34 +98,17 @@ static void serve_folders(struct machine *machine, const int *fds, size_t count)
 static bool read_wire(struct machine *machine)
 {
     const struct local_machine *own = machine->state;
-    char text[LOCAL_MAX_TEXT + 1] = { 0 };
-    struct iovec iov = { text, LOCAL_MAX_TEXT };
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * (LOCAL_MAX_FOLDERS + 1))];
-    } rights;
-    struct msghdr message = {
-        .msg_iov = &iov,
-        .msg_iovlen = 1,
-        .msg_control = rights.bytes,
-        .msg_controllen = sizeof(rights.bytes),
-    };
-    ssize_t n = recvmsg(own->wire, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    int fds[LOCAL_MAX_FOLDERS + 1];
-    size_t count;
+    struct local_handover message;
 
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    if (!local_handover_receive(own->wire, &message))
         return true;
-    if (n <= 0) /* on_exited() follows */
-        return false;
-    count = take_fds(&message, fds, G_N_ELEMENTS(fds));
-    if (text[0] == LOCAL_READY && machine->stage == BACKEND)
-        serve_folders(machine, fds, count);
+    if (message.type == LOCAL_READY && machine->stage == BACKEND)
+        serve_folders(machine, message.fds, message.n_fds);
     else
-        for (size_t i = 0; i < count; i++)
-            fd_close(&fds[i]);
-    if (text[0] != LOCAL_READY)
-        fail_start(machine, text[0], text + 1);
+        local_handover_close_fds(&message);
+    /* After its end on_exited() follows. */
+    if (message.type != LOCAL_READY && message.type != 0)
+        fail_start(machine, message.type, message.text);
     return false;
 }
 
@@ -347,16 +284,13 @@ static gboolean find_rootfs(struct local_machine *own,
                             const struct session_config *config, GError **error)
 {
     return !config->rootfs ||
-           (local_rootfs_open(config->rootfs, &own->rootfs, error) &&
-            share_check_file(config, "the image's root file system",
-                             own->rootfs.path, error));
+           local_rootfs_open(config->rootfs, &own->rootfs, error);
 }
 
 static gboolean prepare(struct machine *machine, GError **error)
 {
     const struct session_config *config = machine->config;
     struct local_machine *own = g_new0(struct local_machine, 1);
-    g_autofree char *templates = guest_image_templates();
 
     own->wire = own->control = own->bulk_fd = own->rootfs.lock = -1;
     machine->state = own;
@@ -369,12 +303,8 @@ static gboolean prepare(struct machine *machine, GError **error)
     own->bwrap = local_check_find_bwrap(error);
     return own->bwrap && find_helper(LOCAL_HELPER, &own->helper, error) &&
            find_helper("stepback-shim", &own->shim, error) &&
-           share_check_file(config, "bubblewrap", own->bwrap, error) &&
-           share_check_file(config, "stepback-local", own->helper, error) &&
-           share_check_file(config, "stepback-shim", own->shim, error) &&
-           share_check_file(config, "the folder of templates", templates,
-                            error) &&
-           local_check_fuse(error) && find_rootfs(own, config, error);
+           local_check_fuse(error) && find_rootfs(own, config, error) &&
+           local_plugs_check_shares(own, config, error);
 }
 
 static void free_state(struct machine *machine)
@@ -384,6 +314,7 @@ static void free_state(struct machine *machine)
     if (!own)
         return;
     g_clear_handle_id(&own->wire_source, g_source_remove);
+    local_attach_free(own->attach);
     child_free(own->child);
     local_cgroup_free(own->cgroup);
     guest_channel_free(own->guest);
@@ -481,6 +412,7 @@ const struct machine_kind local_machine_kind = {
     .oom_kills = oom_kills,
     .guest = guest,
     .bulk = bulk,
+    .plugs = &local_plugs,
     .waits_for = waits_for,
     .console_tail = console_tail,
 };

@@ -6,6 +6,7 @@
 
 #include "agent/machine/machine.h"
 #include "agent/machine/machine_folders.h"
+#include "common/fd.h"
 #include "shim/wire.h"
 
 enum {
@@ -39,11 +40,6 @@ static gboolean begin(struct machine *machine, GError **error)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_BUSY,
                             "another folder is being added or removed; wait "
                             "until that ends");
-    else if (!machine->kind->plugs)
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "with this isolation folders cannot be added or "
-                            "removed; restart the sandbox with the folders "
-                            "that it needs");
     else
         return TRUE;
     return FALSE;
@@ -97,18 +93,30 @@ static void on_unplugged(const char *error, void *opaque)
     end_daemon(folder);
 }
 
-static void take_down(struct machine_folder *folder, bool plugged)
+/* unplug: there is, or may be, a device. */
+static void take_down(struct machine_folder *folder, bool unplug)
 {
     struct machine *machine = folder->machine;
 
     g_clear_handle_id(&machine->change.timer, g_source_remove);
     backends_expect_end(machine->backends, folder->index);
     folder->state = FOLDER_LEAVING;
-    if (plugged)
+    if (unplug)
         machine->kind->plugs->unplug(machine, folder->slot, on_unplugged,
                                      folder);
     else
         end_daemon(folder);
+}
+
+/* Forget a folder that has no daemon. */
+static void drop(struct machine_folder *folder, const GError *error)
+{
+    struct machine *machine = folder->machine;
+
+    if (machine->kind->plugs->open)
+        machine->kind->plugs->unplug(machine, folder->slot, NULL, NULL);
+    machine_folders_drop(folder);
+    finish(machine, error);
 }
 
 /* ---- add ----------------------------------------------------------------- */
@@ -120,7 +128,8 @@ void machine_change_fail(struct machine *machine, const char *reason)
     machine->change.error = g_error_new(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
                                         "the folder %s cannot be added: %.300s",
                                         path_of(folder), reason);
-    take_down(folder, folder->state >= FOLDER_PLUGGED);
+    take_down(folder,
+              folder->state >= FOLDER_PLUGGED || machine->kind->plugs->open);
 }
 
 static gboolean on_not_mounted(gpointer data)
@@ -145,13 +154,50 @@ static void on_daemon_ready(const GError *error, void *opaque)
     if (!machine->change.folder) /* cancelled */
         return;
     if (error) {
-        machine_folders_drop(folder);
-        finish(machine, error);
+        drop(folder, error);
         return;
     }
     machine->change.timer = g_timeout_add(MOUNT_LIMIT_MS, on_not_mounted,
                                           machine);
     machine_folders_plug(folder);
+}
+
+/* The daemon alone keeps the folder's /dev/fuse, if it has one. */
+static gboolean start_daemon(struct machine_folder *folder, GError **error)
+{
+    struct machine *machine = folder->machine;
+    gboolean ok = backends_add(machine->backends, machine->config,
+                               machine->launch, machine->log_level,
+                               on_daemon_ready, folder, error);
+
+    fd_close(&machine->launch->fuse_fds[folder->index]);
+    return ok;
+}
+
+static void on_opened(const char *problem, void *opaque)
+{
+    struct machine_folder *folder = opaque;
+    struct machine *machine = folder->machine;
+    g_autoptr(GError) error = NULL;
+
+    if (!machine->change.folder) /* cancelled */
+        return;
+    if (problem)
+        error = g_error_new(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                            "the folder %s cannot be added: %.300s",
+                            path_of(folder), problem);
+    if (problem || !start_daemon(folder, &error))
+        drop(folder, error);
+}
+
+static gboolean open_folder(struct machine_folder *folder, GError **error)
+{
+    struct machine *machine = folder->machine;
+
+    if (!machine->kind->plugs->open)
+        return start_daemon(folder, error);
+    machine->kind->plugs->open(machine, folder->index, on_opened, folder);
+    return TRUE;
 }
 
 gboolean machine_add_folder(struct machine *machine, machine_done done,
@@ -180,8 +226,7 @@ gboolean machine_add_folder(struct machine *machine, machine_done done,
         .done = done,
         .opaque = opaque,
     };
-    if (backends_add(machine->backends, machine->config, machine->launch,
-                     machine->log_level, on_daemon_ready, folder, error))
+    if (open_folder(folder, error))
         return TRUE;
     machine->change.folder = NULL;
     machine_folders_drop(folder);
@@ -221,6 +266,28 @@ void machine_change_unmounted(struct machine_folder *folder, const char *error)
         take_down(folder, true);
 }
 
+static void on_detached(const char *error, void *opaque)
+{
+    struct machine_folder *folder = opaque;
+
+    if (folder->machine->stage == RUNNING)
+        machine_change_unmounted(folder, error);
+}
+
+static void leave(struct machine_folder *folder, bool force)
+{
+    struct machine *machine = folder->machine;
+    const struct machine_plugs *plugs = machine->kind->plugs;
+
+    if (plugs->detach)
+        plugs->detach(machine, folder->slot, folder->index, force, on_detached,
+                      folder);
+    else
+        guest_channel_unmount(machine_guest(machine),
+                              machine->config->directories[folder->index]->tag,
+                              force);
+}
+
 gboolean machine_remove_folder(struct machine *machine, unsigned index,
                                bool force, machine_done done, void *opaque,
                                GError **error)
@@ -249,7 +316,6 @@ gboolean machine_remove_folder(struct machine *machine, unsigned index,
     folder->state = FOLDER_UNMOUNTING;
     machine->change.timer = g_timeout_add(UNMOUNT_LIMIT_MS, on_not_unmounted,
                                           machine);
-    guest_channel_unmount(machine_guest(machine),
-                          machine->config->directories[index]->tag, force);
+    leave(folder, force);
     return TRUE;
 }

@@ -3,7 +3,8 @@
  * machine_change - add a folder to a running machine, and remove one; the
  * requests are those of machine.h.
  *
- * Adding: start the daemon, plug the device, mount. Removing, and giving up a
+ * Adding: start the daemon, plug the device, mount; some kinds open the device
+ * first, and attach it instead of the guest. Removing, and giving up a
  * failed addition: unmount, unplug, end the daemon. One request at a time.
  */
 #ifndef AGENT_MACHINE_MACHINE_CHANGE_H

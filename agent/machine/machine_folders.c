@@ -87,6 +87,11 @@ static void on_plugged(const char *error, void *opaque)
         fail_to_mount(folder, ERROR_VM_LAUNCH_FAILED, error);
         return;
     }
+    if (folder->machine->kind->plugs->detach) {
+        folder->state = FOLDER_MOUNTED;
+        machine_change_mounted(folder->machine);
+        return;
+    }
     folder->state = FOLDER_PLUGGED;
     mount_next(folder->machine);
 }
@@ -118,6 +123,12 @@ void machine_folders_mount(struct machine *machine,
     machine->mounted = mounted;
     for (unsigned i = 0; i < machine->config->n_directories; i++)
         machine_folders_plug(machine_folders_add(machine, i));
+}
+
+void machine_folders_note_mounted(struct machine *machine)
+{
+    for (unsigned i = 0; i < machine->config->n_directories; i++)
+        machine_folders_add(machine, i)->state = FOLDER_MOUNTED;
 }
 
 void machine_folders_drop(struct machine_folder *folder)

@@ -16,6 +16,9 @@
 void machine_folders_mount(struct machine *machine,
                            void (*mounted)(struct machine *machine));
 
+/* The guest was started with all folders mounted. */
+void machine_folders_note_mounted(struct machine *machine);
+
 /* Append a folder, the next of the configuration, for this slot; its daemon and
  * its device follow. */
 struct machine_folder *machine_folders_add(struct machine *machine,

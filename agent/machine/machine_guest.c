@@ -68,6 +68,7 @@ static void go_on(struct machine *machine)
         set_up(machine);
         machine_folders_mount(machine, become_ready);
     } else {
+        machine_folders_note_mounted(machine);
         become_ready(machine);
     }
 }

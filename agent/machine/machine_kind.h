@@ -26,12 +26,22 @@ struct machine_plugs {
     gboolean (*check)(const struct machine *machine, GError **error);
     /* Return an empty slot, or -1. */
     int (*find_slot)(const struct machine *machine);
-    /* Plug in the device of the folder with this index. */
+    /* Before the folder's daemon starts: open its launch->fuse_fds. NULL: the
+     * daemon has a socket. */
+    void (*open)(struct machine *machine, unsigned index, machine_plugged done,
+                 void *opaque);
+    /* Plug in the device of the folder with this index; with "detach", attach
+     * it in the guest. */
     void (*plug)(struct machine *machine, unsigned slot, unsigned index,
                  machine_plugged done, void *opaque);
     void (*unplug)(struct machine *machine, unsigned slot, machine_plugged done,
                    void *opaque);
-    /* Give the device of a folder of backend 9p a new connection. */
+    /* Take the folder out of the guest; force: even if a process uses it. NULL:
+     * the guest mounts and unmounts folders. */
+    void (*detach)(struct machine *machine, unsigned slot, unsigned index,
+                   bool force, machine_plugged done, void *opaque);
+    /* Give the device of a folder of backend 9p a new connection. NULL: there
+     * are none. */
     void (*reconnect)(struct machine *machine, unsigned slot, unsigned index,
                       machine_plugged done, void *opaque);
 };
@@ -85,9 +95,9 @@ struct machine_kind {
     struct guest_channel *(*guest)(const struct machine *machine);
     struct bulk_port *(*bulk)(const struct machine *machine);
 
-    /* The folders' devices, for a kind that mounts folders; NULL otherwise. A
-     * device takes one of at most SESSION_MAX_DIRECTORIES slots. Each request
-     * is answered within a limit of time. */
+    /* The devices of folders that are added and removed. A device takes one of
+     * at most SESSION_MAX_DIRECTORIES slots. Each request is answered within a
+     * limit of time. */
     const struct machine_plugs *plugs;
 
     /* In the stage BOOTING: what the start waits for; or NULL. */

@@ -95,8 +95,8 @@ gboolean session_config_check(const struct session_config *config,
 gboolean session_config_check_added(struct session_config *config,
                                     GError **error)
 {
-    return session_directory_complete_added(config->directories,
-                                            config->n_directories,
-                                            config->n_added++, error) &&
+    return session_directory_complete_added(
+               config->directories, config->n_directories, config->n_added++,
+               config->isolation == ISOLATION_LOCAL, error) &&
            check_folders(config, error);
 }

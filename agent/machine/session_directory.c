@@ -4,7 +4,8 @@
  *
  * A single folder is /mnt/working in a machine. Several are /mnt/working/0 and
  * so on; commands start in the first. Folders that are added later are
- * /mnt/folders/LABEL, or /mnt/folders/N for a label that is no plain name.
+ * /mnt/folders/LABEL, or /mnt/folders/N for a label that is no plain name. In
+ * local isolation all have their own paths.
  */
 #include "agent/machine/session_directory.h"
 
@@ -229,7 +230,7 @@ static bool is_plain_name(const char *label)
 gboolean
 session_directory_complete_added(struct session_directory *const *directories,
                                  unsigned count, unsigned number,
-                                 GError **error)
+                                 bool own_paths, GError **error)
 {
     struct session_directory *added = directories[count - 1];
     g_autofree char *name = g_strdup_printf("%u", number);
@@ -237,8 +238,12 @@ session_directory_complete_added(struct session_directory *const *directories,
     added->tag = g_strdup_printf(ADDED_TAG "%u", number);
     if (!label_all(directories, count, error))
         return FALSE;
-    added->guest_path = g_build_filename(
-        ADDED_PATH, is_plain_name(added->label) ? added->label : name, NULL);
+    added->guest_path = own_paths ? g_strdup(added->path)
+                                  : g_build_filename(ADDED_PATH,
+                                                     is_plain_name(added->label)
+                                                         ? added->label
+                                                         : name,
+                                                     NULL);
     return TRUE;
 }
 

@@ -48,7 +48,7 @@ session_directory_complete(struct session_directory *const *directories,
 gboolean
 session_directory_complete_added(struct session_directory *const *directories,
                                  unsigned count, unsigned number,
-                                 GError **error);
+                                 bool own_paths, GError **error);
 
 /* Refuse overlapping folders and undo logs: ERROR_INVALID_DIRECTORY. */
 gboolean

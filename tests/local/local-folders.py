@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Folders that are added to a running local sandbox, and removed from it: at their
+own paths, with their own undo logs, as root and as an ordinary user."""
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from local_case import AS_USER, USER, give, left_of, need  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
+from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
+
+
+def folder(place, name):
+    path = os.path.join(place.root, name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def ok(answer):
+    assert answer["status"] == "ok", answer
+    return answer["payload"]
+
+
+def done(agent, command):
+    """The report of a command that must go well."""
+    report = ok(agent.ask("agent.execute", command=command))
+    equal((command, report["exit_code"]), (command, 0))
+    return report
+
+
+def begin(place, user=False, **payload):
+    need()
+    wrapper, env = (), {}
+    if user:
+        give(place)
+        devices = place.root + ".devices"
+        os.makedirs(devices, exist_ok=True)
+        wrapper = ("unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER))
+        env = {"HOME": place.root + "/home"}
+    agent = Agent(place, wrapper=wrapper, STEPBACK_QEMU=None, **env)
+    payload.setdefault("working_directories", [{"path": place.share}])
+    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
+                 **payload))
+    return agent
+
+
+def comes_and_goes(place, user):
+    two, three = folder(place, "two"), folder(place, "in/a/b/three")
+    with open(three + "/old", "w") as file:
+        file.write("old\n")
+    agent = begin(place, user)
+    added = ok(agent.ask("folder.add", path=two))
+    equal((added["label"], added["guest_path"]), ("two", two))
+    ok(agent.ask("folder.add", path=three, access="read_only"))
+    report = done(agent, "echo x >here; echo y >%s/there; cat %s/old; "
+                  "! echo z 2>&- >%s/new" % (two, three, three))
+    equal(sorted(part["directory"] for part in report["directories"]),
+          ["share", "two"])
+    equal(os.lstat(two + "/there").st_uid, os.geteuid() if not user else USER)
+    ok(agent.ask("undo.rollback"))
+    equal((os.listdir(place.share), os.listdir(two), os.listdir(three)),
+          ([], [], ["old"]))
+    ok(agent.ask("undo.redo"))
+    equal(os.listdir(two), ["there"])
+    # In use, and then not.
+    held = agent.ask("exec.start", command="cd %s; echo in; sleep 1000" % two,
+                     step="none", detach=True)["payload"]["exec_id"]
+    assert eventually(lambda: ok(agent.ask("exec.output", exec_id=held))["output"], 20)
+    number, message = agent.error("folder.remove", directory="two")[:2]
+    equal(number, 6000)
+    contains(message, "busy")
+    ok(agent.ask("folder.remove", directory="two", force=True))
+    done(agent, "test -d %s && ! test -e %s/there" % (two, two))
+    ok(agent.ask("folder.remove", directory="three"))
+    ok(agent.ask("folder.add", path=two))
+    done(agent, "grep -q y %s/there && rm %s/there" % (two, two))
+    ok(agent.ask("undo.rollback"))
+    equal(os.listdir(two), ["there"])
+    equal(agent.close(), 0)
+    assert eventually(lambda: not left_of(place), 20), left_of(place)
+
+
+@sandbox_test
+def a_folder_comes_and_goes(place):
+    """an added folder is at its own path, with undo, until it is removed"""
+    comes_and_goes(place, False)
+
+
+@sandbox_test
+def of_an_ordinary_user(place):
+    """the same as an ordinary user, in a second user namespace"""
+    try:
+        comes_and_goes(place, True)
+    finally:
+        shutil.rmtree(place.root + ".devices", ignore_errors=True)
+
+
+@sandbox_test
+def a_folder_of_the_start_can_go(place):
+    """a folder that the sandbox was started with is removed, and its server ends"""
+    two = folder(place, "two")
+    agent = begin(place, working_directories=[{"path": place.share}, {"path": two}])
+    ok(agent.ask("folder.remove", directory="two"))
+    done(agent, "touch %s/x && test -e %s/x && exit 0; true" % (two, two))
+    equal(os.listdir(two), [])
+    ok(agent.ask("folder.add", path=two))
+    done(agent, "touch %s/x" % two)
+    equal(os.listdir(two), ["x"])
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def no_link_of_the_sandbox_is_followed(place):
+    """a link that a process of the sandbox puts on the path is not followed"""
+    home = folder(place, "home/user")
+    target = folder(place, "home/user/one/two")
+    agent = Agent(place, STEPBACK_QEMU=None, HOME=home)
+    need()
+    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
+                 working_directories=[{"path": place.share}]))
+    with open(target + "/secret", "w") as file:
+        file.write("content")
+    done(agent, "mkdir -p %s/x/two && ln -s x %s/one" % (home, home))
+    number, message = agent.error("folder.add", path=target)[:2]
+    equal(number, 2007)
+    contains(message, "mount point")
+    done(agent, "! test -e %s/x/two/secret && rm %s/one" % (home, home))
+    ok(agent.ask("folder.add", path=target))
+    done(agent, "grep -q content %s/secret" % target)
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def what_a_start_refuses_is_refused(place):
+    """folder.add refuses what has no place in a local sandbox"""
+    agent = begin(place)
+    for path in ("/", "/usr", "/etc", "/proc", "/run", place.share,
+                 folder(place, "share/in"), place.root, os.environ.get("HOME", "/root")):
+        equal((path, agent.error("folder.add", path=path)[0]), (path, 2002))
+    os.rmdir(place.share + "/in")
+    done(agent, "true")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def folders_under_load(place):
+    """folders come and go while commands run in the sandbox without a step"""
+    agent = begin(place)
+    ok(agent.ask("exec.start", step="none", detach=True,
+                 command="while :; do date >now; mkdir -p /tmp/a/b; rm -r /tmp/a; done"))
+    for number in range(5):
+        two = folder(place, "two%d" % number)
+        ok(agent.ask("folder.add", path=two))
+        done(agent, "echo y >%s/there" % two)
+        equal(os.listdir(two), ["there"])
+        ok(agent.ask("folder.remove", directory="two%d" % number))
+    equal(agent.close(), 0)
+    assert eventually(lambda: not left_of(place), 20), left_of(place)
+
+
+if __name__ == "__main__":
+    main()
