@@ -31,6 +31,7 @@ static const char usage[] =
     "       step list\n"
     "       step diff [STEP]\n"
     "       step undo [NUMBER]\n"
+    "       step grant PATH [--rw] [REASON...]\n"
     "Divide what this command does into steps that can be undone.\n"
     "\n"
     "  run    run a command as a step; the exit code is that of the command\n"
@@ -38,15 +39,21 @@ static const char usage[] =
     "hooks\n"
     "  list   print the steps, the newest first\n"
     "  diff   print the paths that a step changed (default: the newest)\n"
-    "  undo   undo the newest steps (default: 1)\n";
+    "  undo   undo the newest steps (default: 1)\n"
+    "  grant  ask the user of the host for a folder of the host, to read it "
+    "or, with\n"
+    "         --rw, to change it, too; wait for the answer, and print its path "
+    "here\n";
 
 static char line[STEP_SERVER_ANSWER];
 
 struct request {
     const char *op, *scope;
-    const char *text; /* or NULL */
-    long number;      /* -1: none */
-    int exit_code;    /* -1: none */
+    const char *text;   /* or NULL */
+    const char *reason; /* or NULL */
+    bool writes;
+    long number;   /* -1: none */
+    int exit_code; /* -1: none */
     bool hold;
 };
 
@@ -119,6 +126,10 @@ static size_t write_request(const struct request *request)
                             json_integer(request->exit_code));
     if (request->hold)
         json_object_set_new(message, "hold", json_true());
+    if (request->writes)
+        json_object_set_new(message, "write", json_integer(1));
+    if (request->reason)
+        json_object_set_new(message, "reason", wire_text(request->reason));
     len = json_dumpb(message, line, STEP_SERVER_LINE, JSON_COMPACT);
     json_decref(message);
     if (len == 0 || len >= STEP_SERVER_LINE)
@@ -340,6 +351,51 @@ static int list(char **words)
     return ask_once(&request);
 }
 
+/* Join the words that fit; wire_text() repairs a character that was cut. */
+static const char *join_reason(char **words)
+{
+    static char text[WIRE_STEP_REASON + 1];
+    size_t used = 0;
+
+    for (; *words && used < WIRE_STEP_REASON; words++) {
+        snprintf(text + used, sizeof(text) - used, "%s%s", used > 0 ? " " : "",
+                 *words);
+        used = strlen(text);
+    }
+    while (used == WIRE_STEP_REASON && used > 0 &&
+           (unsigned char)text[used - 1] >= 0x80)
+        text[--used] = '\0';
+    return text;
+}
+
+static int grant(char **words)
+{
+    struct request request = {
+        .op = WIRE_STEP_GRANT, .scope = "", .number = -1, .exit_code = -1
+    };
+
+    for (; *words && **words == '-'; words++) {
+        if (strcmp(*words, "--") == 0)
+            break;
+        if (strcmp(*words, "--rw") != 0)
+            return fail(USAGE, "grant: unknown option '%s'", *words);
+        request.writes = true;
+    }
+    words += *words && strcmp(*words, "--") == 0;
+    if (!*words || **words != '/')
+        return fail(USAGE, "grant: give the absolute path of a folder of the "
+                           "host");
+    if (strlen(*words) > WIRE_STEP_COMMAND)
+        return fail(USAGE, "grant: the path is too long");
+    request.text = *words++;
+    if (*words && strcmp(*words, "--rw") == 0) {
+        request.writes = true;
+        words++;
+    }
+    request.reason = join_reason(words);
+    return ask_once(&request);
+}
+
 bool step_client_is_meant(int argc, char **argv)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
@@ -365,6 +421,8 @@ int step_client_main(int argc, char **argv)
         return ask_number(WIRE_STEP_DIFF, words, 0);
     if (strcmp(verb, "undo") == 0)
         return ask_number(WIRE_STEP_UNDO, words, 1);
+    if (strcmp(verb, "grant") == 0)
+        return grant(words);
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "help") == 0) {
         fputs(usage, stdout);
         return 0;

@@ -207,8 +207,8 @@ static void take_client(struct step_server *server)
 static bool is_known(const char *op)
 {
     static const char *const known[] = { WIRE_STEP_BEGIN, WIRE_STEP_END,
-                                         WIRE_STEP_LIST, WIRE_STEP_DIFF,
-                                         WIRE_STEP_UNDO };
+                                         WIRE_STEP_LIST,  WIRE_STEP_DIFF,
+                                         WIRE_STEP_UNDO,  WIRE_STEP_GRANT };
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (strcmp(op, known[i]) == 0)
@@ -217,10 +217,19 @@ static bool is_known(const char *op)
     return false;
 }
 
+/* Return the reason of a grant, or NULL. */
+static const char *reason_of(json_t *object)
+{
+    const char *reason = NULL;
+
+    wire_get_string(object, "reason", &reason);
+    return reason && strlen(reason) <= WIRE_STEP_REASON ? reason : NULL;
+}
+
 static void relay(struct step_server *server, struct step_client *client,
                   json_t *object, const char *op)
 {
-    static const char *const numbers[] = { "number", "exit_code" };
+    static const char *const numbers[] = { "number", "exit_code", "write" };
     json_t *text = json_object_get(object, "text"), *message;
     const struct execution *execution = executions_find(server->executions,
                                                         client->exec_id);
@@ -239,6 +248,8 @@ static void relay(struct step_server *server, struct step_client *client,
         if (json_is_integer(number))
             json_object_set(message, numbers[i], number);
     }
+    if (reason_of(object))
+        json_object_set(message, "reason", json_object_get(object, "reason"));
     if (execution)
         json_object_set_new(message, "processes",
                             json_integer(process_set_has_others(

@@ -151,11 +151,15 @@
  *         end       end the scope and those within it, and close their step
  *                   with "exit_code" (optional). The answer comes when it is
  *                   closed. The enclosing scope continues with a new step.
- *         withdraw  refuse the "begin" with the request number "number", if
- *                   it still waits
+ *         withdraw  refuse the "begin" or "grant" with the request number
+ *                   "number", if it still waits
  *         list      describe the steps
  *         diff      describe the changes of the step "number"; 0: the newest
  *         undo      roll back the newest "number" steps
+ *         grant     ask the host's user for access to the folder of the host
+ *                   that "text" names; "write":1 asks to change it. "reason"
+ *                   (optional, UTF-8) is shown. The answer comes with the
+ *                   decision.
  *       "processes" is 0 if the execution has no processes but the one that
  *       asks and its ancestors. Missing (older shims): unknown.
  *   {"type":"processes","request":5,"executions":"3 0"}
@@ -216,6 +220,7 @@
  * requests without an answer. */
 #define WIRE_STEP_COMMAND  4000
 #define WIRE_STEP_SCOPE    64
+#define WIRE_STEP_REASON   500
 #define WIRE_STEP_TEXT     (48 * 1024)
 #define WIRE_STEP_REQUESTS 128
 
@@ -276,6 +281,7 @@
 #define WIRE_STEP_LIST     "list"
 #define WIRE_STEP_DIFF     "diff"
 #define WIRE_STEP_UNDO     "undo"
+#define WIRE_STEP_GRANT    "grant"
 
 /* Values of "stream", "encoding" and "status". */
 #define WIRE_STDOUT          "stdout"

@@ -12,6 +12,7 @@
 #include "agent/base/undo_result.h"
 #include "common/errors.h"
 
+struct approval;
 struct copy_started;
 struct exec_exit;
 struct folder_status;
@@ -29,6 +30,7 @@ struct answer {
     const struct copy_started *copy;           /* session_copy.h */
     const struct folder_status *status;        /* session_events.h */
     struct step_patch *patch;                  /* step_patch.h */
+    const struct approval *approval;           /* session_approval.h */
     struct json_t *relayed; /* an undo engine's payload, unchanged */
 };
 

@@ -32,6 +32,7 @@ int cli_attach(int argc, char **argv);
 int cli_jobs(int argc, char **argv);
 int cli_cp(int argc, char **argv);
 int cli_job(int argc, char **argv);
+int cli_approve(int argc, char **argv);
 int cli_folder(int argc, char **argv);
 int cli_port(int argc, char **argv);
 int cli_ps(int argc, char **argv);

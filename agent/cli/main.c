@@ -38,6 +38,8 @@ static const struct cli_command commands[] = {
       "list, add or remove a sandbox's published ports" },
     { "folder", CLI_GROUP_SANDBOX, cli_folder,
       "list, add or remove a sandbox's shared folders" },
+    { "approve", CLI_GROUP_SANDBOX, cli_approve,
+      "list or decide what a sandbox asks for" },
     { "cp", CLI_GROUP_SANDBOX, cli_cp,
       "copy files between the host and a sandbox" },
     { "ps", CLI_GROUP_KEEP, cli_ps, "list sandboxes" },

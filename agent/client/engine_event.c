@@ -66,6 +66,10 @@ struct engine_status engine_status_from_json(json_t *payload)
     return (struct engine_status){
         .has_undo = json_is_true(json_object_get(payload, "undo")),
         .last_step_id = json_integer_value(last),
+        .share_dev = (guint64)json_integer_value(
+            json_object_get(payload, "share_dev")),
+        .share_ino = (guint64)json_integer_value(
+            json_object_get(payload, "share_ino")),
         .safeguard_id = get_string(
             json_object_get(payload, "pending_safeguard"), "safeguard_id"),
     };

@@ -18,8 +18,8 @@ struct folder_warning {
     char *directory; /* the label of its folder, or NULL */
     char *code;      /* or NULL */
     char *message;   /* or NULL: malformed */
-    json_t *relayed; /* its payload; NULL: about names */
-    /* About names: */
+    json_t *relayed; /* its payload; NULL: of the session itself */
+    /* About names; paths is NULL if it is not: */
     gint64 step_id;   /* of the change */
     GPtrArray *paths; /* of char *: some of them */
     gint64 count;     /* of all */
@@ -50,8 +50,9 @@ GArray *writers_from_json(json_t *payload, guint max);
 struct engine_status {
     bool has_undo; /* it records steps */
     gint64 last_step_id;
-    const char *safeguard_id; /* of the pending decision, borrowed from the
-                                 payload; or NULL */
+    guint64 share_dev, share_ino; /* of the folder that it serves */
+    const char *safeguard_id;     /* of the pending decision, borrowed from the
+                                     payload; or NULL */
 };
 
 /* payload may be NULL. */

@@ -20,7 +20,7 @@
 #include "common/log.h"
 
 enum {
-    POLL_MS = 20,
+    POLL_MS = 5,
     /* Time for the daemon to close its log and end after QEMU has ended. */
     STOP_MS = 2000,
     TERM_GRACE_MS = 500,
@@ -31,6 +31,7 @@ struct backend {
     struct child *daemon;
     struct control_link *link;
     char *fs_socket, *control_socket;
+    guint64 share_dev, share_ino; /* as configured */
     gint64 last_step_id;
     gint64 deadline; /* monotonic, us */
     guint poll_timer;
@@ -123,6 +124,12 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
         return; /* on_closed() or on_exited() follows */
     }
     status = engine_status_from_json(payload);
+    if (backend->share_ino && (status.share_dev != backend->share_dev ||
+                               status.share_ino != backend->share_ino)) {
+        end(backend, ERROR_BACKEND_FAILED,
+            "serves another folder: it was replaced", false);
+        return;
+    }
     backend->last_step_id = status.last_step_id;
     backend->has_undo = status.has_undo;
     backend->ready = true;
@@ -287,6 +294,8 @@ struct backend *backend_new(const struct backend_config *config,
     backend->opaque = opaque;
     if (config->fuse_fd < 0)
         backend->fs_socket = g_strdup(config->fs_socket);
+    backend->share_dev = config->share_dev;
+    backend->share_ino = config->share_ino;
     backend->control_socket = g_strdup(config->control_socket);
     backend->deadline = g_get_monotonic_time() +
                         config->timeout_ms * G_TIME_SPAN_MILLISECOND;

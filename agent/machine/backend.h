@@ -20,7 +20,8 @@ struct backend_config {
     enum backend_kind kind;
     const char *program; /* path; NULL: not installed */
     const char *shared_dir;
-    const char *undo_dir; /* NULL: no undo */
+    guint64 share_dev, share_ino; /* it must be this folder; 0: any */
+    const char *undo_dir;         /* NULL: no undo */
     bool read_only, allow_suid, allow_devices;
     bool host_ids; /* false: the guest's root maps to the user who started the
                       server */

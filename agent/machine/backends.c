@@ -108,7 +108,9 @@ static const struct backend_callbacks backend_callbacks = {
     .ended = on_ended,
 };
 
-static gboolean start(struct member *member,
+/* added: to a running session. Then the folder must still be the one that was
+ * checked; at a start its path counts. */
+static gboolean start(struct member *member, bool added,
                       const struct session_config *config,
                       const struct launch *launch, const char *log_level,
                       GError **error)
@@ -119,6 +121,8 @@ static gboolean start(struct member *member,
         .kind = config->backend,
         .program = launch->daemon,
         .shared_dir = directory->path,
+        .share_dev = added ? directory->dev : 0,
+        .share_ino = added ? directory->ino : 0,
         .undo_dir = directory->undo_dir,
         .read_only = directory->read_only,
         .allow_suid = config->allow_suid,
@@ -140,7 +144,7 @@ static gboolean start(struct member *member,
 }
 
 /* Start the daemon of the next folder. */
-static struct member *start_next(struct backends *backends,
+static struct member *start_next(struct backends *backends, bool added,
                                  const struct session_config *config,
                                  const struct launch *launch,
                                  const char *log_level, GError **error)
@@ -149,7 +153,7 @@ static struct member *start_next(struct backends *backends,
 
     member->all = backends;
     member->index = backends->count;
-    if (!start(member, config, launch, log_level, error)) {
+    if (!start(member, added, config, launch, log_level, error)) {
         member_free(member);
         return NULL;
     }
@@ -167,7 +171,7 @@ struct backends *backends_new(const struct session_config *config,
     backends->callbacks = callbacks;
     backends->opaque = opaque;
     while (backends->count < config->n_directories) {
-        if (!start_next(backends, config, launch, log_level, error)) {
+        if (!start_next(backends, false, config, launch, log_level, error)) {
             backends_free(backends);
             return NULL;
         }
@@ -180,8 +184,8 @@ gboolean backends_add(struct backends *backends,
                       const struct launch *launch, const char *log_level,
                       backends_done done, void *opaque, GError **error)
 {
-    struct member *member = start_next(backends, config, launch, log_level,
-                                       error);
+    struct member *member = start_next(backends, true, config, launch,
+                                       log_level, error);
 
     if (!member)
         return FALSE;
@@ -267,7 +271,7 @@ void backends_close_links(struct backends *backends)
 
 bool backends_has_undo(const struct backends *backends, unsigned index)
 {
-    return backends->members[index]->undo;
+    return index < backends->count && backends->members[index]->undo;
 }
 
 void backends_set_undo(struct backends *backends, unsigned index)

@@ -78,7 +78,8 @@ struct control_link *backends_link(struct backends *backends, unsigned index);
 /* Call control_link_close() for all links. NULL is allowed. */
 void backends_close_links(struct backends *backends);
 
-/* Return whether the folder's changes are recorded. */
+/* Return whether the folder's changes are recorded; false: it has no daemon
+ * yet. */
 bool backends_has_undo(const struct backends *backends, unsigned index);
 
 /* Note that the folder's log was recreated, so undo is available now. */

@@ -208,6 +208,7 @@ static const char *const step_ops[] = {
     [GUEST_STEP_LIST] = WIRE_STEP_LIST,
     [GUEST_STEP_DIFF] = WIRE_STEP_DIFF,
     [GUEST_STEP_UNDO] = WIRE_STEP_UNDO,
+    [GUEST_STEP_GRANT] = WIRE_STEP_GRANT,
 };
 
 static gboolean refuse_step(GError **error, const char *what)
@@ -223,7 +224,7 @@ static gboolean take_step_request(struct guest_channel *channel,
     struct guest_step_request request = { .scope = "" };
     g_autofree char *text = NULL;
     const char *op;
-    gint64 exit_code = -1, processes = 1;
+    gint64 exit_code = -1, processes = 1, write = 0;
     size_t i = 0, len = 0;
 
     if (!message_get_int(message, "request", 1, G_MAXINT64, &request.request,
@@ -236,6 +237,9 @@ static gboolean take_step_request(struct guest_channel *channel,
                                   &request.number, error) ||
         !message_get_optional_int(message, "exit_code", 0, 255, &exit_code,
                                   error) ||
+        !message_get_optional_int(message, "write", 0, 1, &write, error) ||
+        !message_get_optional_string(message, "reason", &request.reason,
+                                     error) ||
         !message_get_optional_int(message, "processes", 0, 1, &processes,
                                   error))
         return FALSE;
@@ -248,10 +252,13 @@ static gboolean take_step_request(struct guest_channel *channel,
     if (json_object_get(message, "text"))
         text = json_bytes_get(message, "text", &len);
     if (len > WIRE_STEP_COMMAND || (text && strlen(text) != len) ||
-        (i == GUEST_STEP_BEGIN && !text))
+        ((i == GUEST_STEP_BEGIN || i == GUEST_STEP_GRANT) && !text))
         return refuse_step(error, "text");
+    if (request.reason && strlen(request.reason) > WIRE_STEP_REASON)
+        return refuse_step(error, "reason");
     request.op = (enum guest_step_op)i;
     request.text = text ? text : "";
+    request.wants_write = write != 0;
     request.exit_code = (int)exit_code;
     request.has_processes = processes != 0;
     channel->callbacks->step_request(&request, channel->opaque);

@@ -40,6 +40,7 @@ enum guest_step_op {
     GUEST_STEP_LIST,
     GUEST_STEP_DIFF,
     GUEST_STEP_UNDO,
+    GUEST_STEP_GRANT,
 };
 
 /* A request of a process in the guest about steps (wire.h). */
@@ -47,7 +48,9 @@ struct guest_step_request {
     gint64 request, exec_id;
     enum guest_step_op op;
     const char *scope;
-    const char *text; /* bytes */
+    const char *text;   /* bytes; of a grant the path, not empty */
+    bool wants_write;   /* of a grant */
+    const char *reason; /* of a grant: UTF-8, or NULL */
     gint64 number;
     int exit_code;      /* -1: unknown */
     bool has_processes; /* some may run besides the one that asks */

@@ -56,6 +56,8 @@ static gboolean resolve(struct session_directory *directory, const char *path,
     }
     directory->path = g_strdup(resolved);
     free(resolved);
+    directory->dev = st.st_dev;
+    directory->ino = st.st_ino;
     if (!S_ISDIR(st.st_mode))
         return invalid_directory(path, "it is not a folder", error);
     if (access(directory->path, R_OK | X_OK) < 0)
@@ -82,6 +84,14 @@ static gboolean set_log_path(struct session_directory *directory,
     return TRUE;
 }
 
+static gboolean check_same(const struct session_directory *directory,
+                           const struct session_share *share, GError **error)
+{
+    return !share->ino ||
+           (directory->dev == share->dev && directory->ino == share->ino) ||
+           invalid_directory(share->path, "it was replaced", error);
+}
+
 struct session_directory *
 session_directory_new(const struct session_share *share, GError **error)
 {
@@ -92,7 +102,9 @@ session_directory_new(const struct session_share *share, GError **error)
     directory->label = g_strdup(share->label);
     if (share->label && !*share->label)
         ok = invalid(error, "label", "must not be empty");
+    directory->grant = folder_grant_copy(share->grant);
     if (ok && resolve(directory, share->path, error) &&
+        check_same(directory, share, error) &&
         set_log_path(directory, share->undo_dir, error))
         return directory;
     session_directory_free(directory);
@@ -254,7 +266,28 @@ void session_directory_free(struct session_directory *directory)
     g_free(directory->undo_dir);
     g_free(directory->tag);
     g_free(directory->guest_path);
+    folder_grant_free(directory->grant);
     g_free(directory);
+}
+
+struct folder_grant *folder_grant_copy(const struct folder_grant *grant)
+{
+    struct folder_grant *copy = grant ? g_memdup2(grant, sizeof(*grant)) : NULL;
+
+    if (!copy)
+        return NULL;
+    copy->origin = g_strdup(grant->origin);
+    copy->reason = g_strdup(grant->reason);
+    return copy;
+}
+
+void folder_grant_free(struct folder_grant *grant)
+{
+    if (!grant)
+        return;
+    g_free(grant->origin);
+    g_free(grant->reason);
+    g_free(grant);
 }
 
 gboolean session_directory_find(struct session_directory *const *directories,

@@ -15,8 +15,18 @@
 
 enum { SESSION_MAX_DIRECTORIES = 8 };
 
+/* A folder that a user has granted to a request from the sandbox. */
+struct folder_grant {
+    char *origin; /* "api", "mcp" or "guest" */
+    char *reason; /* UTF-8; may be empty */
+    gint64 time;  /* of the grant: CLOCK_REALTIME, us */
+    bool is_kept; /* it comes back at the next start */
+};
+
 struct session_directory {
-    char *path; /* absolute, symlinks resolved */
+    char *path;                 /* absolute, symlinks resolved */
+    guint64 dev, ino;           /* of the folder, when it was resolved */
+    struct folder_grant *grant; /* NULL: it was not asked for */
     char *label;
     char *undo_dir; /* NULL: none, the folder is read-only */
     bool read_only;
@@ -29,7 +39,13 @@ struct session_share {
     const char *path, *undo_dir; /* absolute; undo_dir may be NULL */
     const char *label;           /* or NULL */
     bool read_only;
+    guint64 dev, ino;                 /* the folder must have these; 0: any */
+    const struct folder_grant *grant; /* or NULL */
 };
+
+struct folder_grant *folder_grant_copy(const struct folder_grant *grant);
+/* NULL is allowed. */
+void folder_grant_free(struct folder_grant *grant);
 
 /* Resolve a folder and its undo log. On failure return NULL with
  * ERROR_INVALID_FIELD or ERROR_INVALID_DIRECTORY. */

@@ -13,12 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/state_place.h"
 #include "agent/sandbox/sandbox_file.h"
 #include "agent/sandbox/sandbox_name.h"
 #include "common/errors.h"
 #include "common/fd.h"
-#include "common/real_path.h"
-#include "interceptor/interceptor.h"
 
 #define LOCK       "lock"
 #define NEW_PREFIX ".new-"
@@ -47,54 +46,11 @@ static int fail(GError **error, const char *name, const char *what, int number)
     return -1;
 }
 
-/* Check the owner and the mode of a directory. */
 static gboolean check_own(int fd, const char *name, GError **error)
 {
-    g_autofree char *path = NULL;
-    struct stat st;
+    g_autofree char *path = sandbox_store_path(name);
 
-    if (fstat(fd, &st) < 0)
-        return fail(error, name, "cannot examine it", errno) == 0;
-    if (st.st_uid == geteuid() && (st.st_mode & 07777) == 0700)
-        return TRUE;
-    path = sandbox_store_path(name);
-    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "%s: belongs to user %u with mode %04o; it must be yours with "
-                "mode 0700",
-                path, (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
-    return FALSE;
-}
-
-static bool has_log(const char *folder)
-{
-    g_autofree char *log = ic_default_undo_dir(folder, NULL);
-    g_autofree char *version = log ? g_build_filename(log, "version", NULL)
-                                   : NULL;
-
-    return version && access(version, F_OK) == 0;
-}
-
-/* Refuse a directory within a folder that was shared: a guest may have written
- * there, and could name processes to kill, or folders to share. */
-static gboolean check_place(const char *path, GError **error)
-{
-    g_autofree char *at = real_path_of(path);
-
-    while (strcmp(at, "/") != 0) {
-        char *parent = g_path_get_dirname(at);
-
-        g_free(at);
-        at = parent;
-        if (!has_log(at))
-            continue;
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "%s: lies in %s, which has an undo log, so that a guest "
-                    "may have written there; set XDG_STATE_HOME to a folder "
-                    "outside",
-                    path, at);
-        return FALSE;
-    }
-    return TRUE;
+    return state_place_check_own(fd, path, error);
 }
 
 /* Open the directory of all sandboxes; create: if it is missing. */
@@ -103,7 +59,7 @@ static int open_root(bool create, GError **error)
     g_autofree char *path = sandbox_store_path(NULL);
     fd_auto int fd = -1;
 
-    if (!check_place(path, error))
+    if (!state_place_check(path, error))
         return -1;
     if (create && g_mkdir_with_parents(path, 0700) < 0)
         return fail(error, NULL, "cannot create the state directory", errno);

@@ -214,6 +214,15 @@ void exec_close_step(struct exec *exec, const struct command_end *end,
                     on_inner_closed, exec);
 }
 
+bool exec_join_step(struct exec *exec, struct control_link *link,
+                    const char *label, step_span_joined done, void *opaque)
+{
+    return exec->span && step_span_join(exec->span,
+                                        exec->step_text ? exec->step_text
+                                                        : exec->command->text,
+                                        link, label, done, opaque);
+}
+
 /* ---- the command --------------------------------------------------------- */
 
 static void on_timeout(void *opaque)

@@ -71,6 +71,11 @@ void exec_open_step(struct exec *exec, gint64 step_id, const char *text,
 void exec_close_step(struct exec *exec, const struct command_end *end,
                      exec_step_done done);
 
+/* A folder was added: as step_span_join(), if a step is open, or is being
+ * opened. */
+bool exec_join_step(struct exec *exec, struct control_link *link,
+                    const char *label, step_span_joined done, void *opaque);
+
 /* Free the object; no callback follows. */
 void exec_free(struct exec *exec);
 

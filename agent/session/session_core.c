@@ -9,6 +9,7 @@
 #include "agent/session/exec.h"
 #include "agent/session/session.h"
 #include "common/errors.h"
+#include "common/log.h"
 
 static const char *const state_names[] = {
     [SESSION_STOPPED] = "stopped", [SESSION_STARTING] = "starting",
@@ -100,6 +101,17 @@ void session_warn(struct session *session, unsigned index,
         g_ptr_array_remove_index(folder->warnings, 0);
     g_ptr_array_add(folder->warnings, warning);
     session_send(session, &event);
+}
+
+void session_warn_text(struct session *session, const char *code,
+                       const char *text)
+{
+    struct folder_warning *warning = g_new0(struct folder_warning, 1);
+
+    warning->code = g_strdup(code);
+    warning->message = g_utf8_make_valid(text, -1);
+    log_warn(LOG_SESSION, "%s", warning->message);
+    session_warn(session, 0, warning);
 }
 
 void session_tell_folders(struct session *session)

@@ -85,6 +85,12 @@ struct session {
     GPtrArray *guest_records; /* of struct step_report, the newest steps */
     GPtrArray *questions;     /* pending decisions (session_guard.c) */
     GQueue patches;           /* of struct patch_job (session_patch.c) */
+    GPtrArray *approvals;     /* pending (session_approval.h) */
+    guint64 approval_serial;
+    gint64 guest_asked_since; /* monotonic, us; how often the guest has asked */
+    unsigned guest_asked;
+    struct grant_restore *restore; /* kept grants of a start, or NULL
+                                      (session_grants.c) */
 };
 
 /* Return why a state other than SESSION_RUNNING refuses requests, with the
@@ -98,6 +104,10 @@ bool session_send(struct session *session, const struct session_event *event);
 /* Send a warning (taken) about a folder, and keep it for fs.status. */
 void session_warn(struct session *session, unsigned index,
                   struct folder_warning *warning);
+
+/* The same for a warning of the session itself. */
+void session_warn_text(struct session *session, const char *code,
+                       const char *text);
 
 /* Get the undo logs of a running session's folders. */
 void session_get_logs(struct session *session, struct step_logs *ret_logs);

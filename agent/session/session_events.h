@@ -53,9 +53,10 @@ enum session_event_type {
     SESSION_EVENT_STEP_COMPLETED,
     SESSION_EVENT_HISTORY,
     SESSION_EVENT_WARNING,
-    SESSION_EVENT_ERROR,   /* the machine is lost */
-    SESSION_EVENT_COPY,    /* a copy is over */
-    SESSION_EVENT_RELAYED, /* of an engine or a machine */
+    SESSION_EVENT_ERROR,    /* the machine is lost */
+    SESSION_EVENT_COPY,     /* a copy is over */
+    SESSION_EVENT_APPROVAL, /* a request waits for a decision, or is over */
+    SESSION_EVENT_RELAYED,  /* of an engine or a machine */
 };
 
 /* How a copy (session_copy.h) ended. */
@@ -81,6 +82,7 @@ struct session_event {
     const struct folder_warning *warning;
     const GError *error;
     const struct copy_end *copy;
+    const struct approval *approval; /* session_approval.h */
     const void *owner; /* the client whose copy it is about, or NULL */
 
     /* Of a relayed event: its type, "event.X", and its payload, of which these

@@ -43,7 +43,7 @@ GPtrArray *session_guard_new_list(void)
     return g_ptr_array_new_with_free_func(question_free);
 }
 
-static struct question *find(struct session *session, const char *id)
+static struct question *find(const struct session *session, const char *id)
 {
     for (guint i = 0; i < session->questions->len; i++) {
         struct question *question = g_ptr_array_index(session->questions, i);
@@ -54,9 +54,18 @@ static struct question *find(struct session *session, const char *id)
     return NULL;
 }
 
+/* A pending decision keeps its id when a folder is added. */
 char *session_guard_make_id(const struct session *session, unsigned index,
                             const char *daemon_id)
 {
+    for (guint i = 0; i < session->questions->len; i++) {
+        const struct question *question = g_ptr_array_index(session->questions,
+                                                            i);
+
+        if (question->index == index &&
+            strcmp(question->daemon_id, daemon_id) == 0)
+            return g_strdup(question->id);
+    }
     return session->config->n_directories == 1
                ? g_strdup(daemon_id)
                : g_strdup_printf("%s/%u", daemon_id, index);
@@ -66,6 +75,24 @@ char *session_guard_make_id(const struct session *session, unsigned index,
 static bool is_of_command(const struct session *session, gint64 step_id)
 {
     return session->exec && exec_step_id(session->exec) == step_id;
+}
+
+bool session_guard_is_pending(const struct session *session, const char *id)
+{
+    return find(session, id) != NULL;
+}
+
+void session_guard_foreach(const struct session *session,
+                           void (*call)(const char *id, unsigned index,
+                                        gint64 step_id, void *opaque),
+                           void *opaque)
+{
+    for (guint i = 0; i < session->questions->len; i++) {
+        const struct question *question = g_ptr_array_index(session->questions,
+                                                            i);
+
+        call(question->id, question->index, question->step_id, opaque);
+    }
 }
 
 /* ---- holding the machine ------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "agent/session/guest_step_text.h"
 #include "agent/session/session.h"
 #include "agent/session/session_folder.h"
+#include "agent/session/session_guest_grants.h"
 #include "common/errors.h"
 #include "common/log.h"
 #include "shim/wire.h"
@@ -380,6 +381,7 @@ static bool try_start(struct session *session, struct guest_request *request)
     case GUEST_STEP_UNDO:
         return start_undo(execution, request);
     case GUEST_STEP_WITHDRAW:
+    case GUEST_STEP_GRANT:
         break;
     }
     return guest_request_refuse(session, request, "unknown operation");
@@ -434,8 +436,14 @@ void session_on_step_request(const struct guest_step_request *from,
     struct session *session = opaque;
     struct guest_request *request;
 
+    if (from->op == GUEST_STEP_GRANT) {
+        session_guest_grants_take(session, from);
+        return;
+    }
     if (from->op == GUEST_STEP_WITHDRAW) {
-        withdraw(session, from);
+        if (!session_guest_grants_withdraw(session, from->exec_id,
+                                           from->number))
+            withdraw(session, from);
         return;
     }
     if (session->guest_requests->len >= WIRE_STEP_REQUESTS ||
@@ -465,6 +473,7 @@ static void guest_steps_end(struct execution *execution)
     struct session *session = execution->session;
     guint i = 0;
 
+    session_guest_grants_end(session, execution->id);
     while (i < session->guest_requests->len) {
         struct guest_request *request = g_ptr_array_index(
             session->guest_requests, i);

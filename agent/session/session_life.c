@@ -22,6 +22,7 @@
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_execution.h"
 #include "agent/session/session_guard.h"
+#include "agent/session/session_grants.h"
 #include "agent/session/session_patch.h"
 #include "agent/session/session_port.h"
 #include "agent/session/session_writers.h"
@@ -75,6 +76,7 @@ static void free_machine(struct session *session)
 static void forget_machine(struct session *session)
 {
     free_machine(session);
+    session_grants_end(session);
     g_hash_table_remove_all(session->undone);
     g_ptr_array_set_size(session->questions, 0);
     g_ptr_array_set_size(session->guest_requests, 0);
@@ -114,8 +116,7 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
     session_port_keep(session);
     session->last_step_id = backends_last_step_id(
         machine_backends(session->machine));
-    reply_send(&session->starter, NULL, NULL);
-    session_tell_folders(session);
+    session_grants_restore(session);
 }
 
 /* payload is taken. */
@@ -205,6 +206,7 @@ struct session *session_new(const char *log_level,
     session->undone = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                             NULL);
     session->questions = session_guard_new_list();
+    session->approvals = session_approval_new_list();
     session->guest_requests = guest_request_new_list();
     session->guest_hooks = &session_guest_steps_hooks;
     session->guest_records = step_report_list_new();
@@ -241,6 +243,7 @@ void session_free(struct session *session)
     g_clear_error(&session->start_error);
     g_hash_table_unref(session->undone);
     g_ptr_array_unref(session->questions);
+    g_ptr_array_unref(session->approvals);
     g_ptr_array_unref(session->guest_requests);
     g_ptr_array_unref(session->guest_records);
     g_ptr_array_unref(session->executions);

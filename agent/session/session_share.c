@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "agent/client/settings_json.h"
+#include "agent/session/grant_store.h"
 #include "agent/session/session.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_folder.h"
+#include "agent/session/session_share.h"
 #include "agent/session/session_writers.h"
 #include "agent/machine/session_config_check.h"
 #include "common/errors.h"
@@ -23,6 +25,7 @@
 
 struct change {
     struct session *session;
+    bool joins; /* an open step gets the new folder */
     struct reply reply;
     unsigned index;
     unsigned waiting; /* settings that its engine has not answered */
@@ -146,11 +149,37 @@ static void withdraw(struct change *change)
         finish(change, NULL, error);
 }
 
+static void on_joined(const GError *error, void *opaque)
+{
+    struct change *change = opaque;
+    struct session *session = change->session;
+
+    if (error) {
+        change->error = g_error_copy(error);
+        withdraw(change);
+    } else {
+        finish(change, session->config->directories[change->index], NULL);
+    }
+}
+
+/* The folder has its settings: a step that is open gets it. */
+static void join_step(struct change *change)
+{
+    struct session *session = change->session;
+    const struct session_directory *directory =
+        session->config->directories[change->index];
+
+    if (!change->joins || !session->exec || directory->read_only ||
+        !exec_join_step(session->exec,
+                        session_folder_link(session, change->index),
+                        directory->label, on_joined, change))
+        finish(change, directory, NULL);
+}
+
 static void on_set(json_t *payload, const GError *error, json_t *data,
                    void *opaque)
 {
     struct change *change = opaque;
-    struct session *session = change->session;
 
     if (error && !change->error)
         change->error = g_error_copy(error);
@@ -159,7 +188,7 @@ static void on_set(json_t *payload, const GError *error, json_t *data,
     if (change->error)
         withdraw(change);
     else
-        finish(change, session->config->directories[change->index], NULL);
+        join_step(change);
 }
 
 /* payload is taken. */
@@ -207,22 +236,22 @@ static gboolean open_folder(struct session *session, unsigned index,
     return fd >= 0;
 }
 
-void session_folder_add(struct session *session,
-                        const struct session_share *share, reply_done done,
-                        void *opaque)
+/* joins: a step may be open. */
+static void add(struct session *session, const struct session_share *share,
+                bool joins, reply_done done, void *opaque)
 {
     struct session_config *config = session->config;
     struct change *change;
     GError *error = NULL;
     unsigned index;
 
-    if (!check_quiet(session, &error) ||
-        !session_config_share(config, share, &error)) {
+    if (!session_config_share(config, share, &error)) {
         reply_post_error(done, opaque, error);
         return;
     }
     index = config->n_directories - 1;
     change = change_new(session, index, done, opaque);
+    change->joins = joins;
     if (session_config_check_added(config, &error) &&
         open_folder(session, index, &error) &&
         machine_add_folder(session->machine, on_added, change, &error))
@@ -234,7 +263,46 @@ void session_folder_add(struct session *session,
     reply_post_error(done, opaque, error);
 }
 
+void session_folder_add(struct session *session,
+                        const struct session_share *share, reply_done done,
+                        void *opaque)
+{
+    GError *error = NULL;
+
+    if (check_quiet(session, &error))
+        add(session, share, false, done, opaque);
+    else
+        reply_post_error(done, opaque, error);
+}
+
+bool session_folder_can_attach(const struct session *session)
+{
+    return session->state == SESSION_RUNNING && !session->occupied &&
+           !session->lookups && !session->writes &&
+           session->questions->len == 0 && session->patches.length == 0;
+}
+
+void session_folder_attach(struct session *session,
+                           const struct session_share *share, reply_done done,
+                           void *opaque)
+{
+    add(session, share, true, done, opaque);
+}
+
 /* ---- remove -------------------------------------------------------------- */
+
+/* A kept grant does not come back. */
+static void forget_grant(struct session *session, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *text = NULL;
+
+    if (grant_store_remove(session->config, path, &error))
+        return;
+    text = g_strdup_printf("the grant of %s comes back at the next start: %s",
+                           path, error->message);
+    session_warn_text(session, "grant_not_forgotten", text);
+}
 
 static void on_removed(const GError *error, void *opaque)
 {
@@ -243,6 +311,8 @@ static void on_removed(const GError *error, void *opaque)
 
     if (!error)
         directory = drop_folder(change->session, change->index);
+    if (directory && directory->grant && directory->grant->is_kept)
+        forget_grant(change->session, directory->path);
     finish(change, directory, error);
     if (directory)
         session_directory_free(directory);

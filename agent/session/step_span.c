@@ -39,7 +39,7 @@ struct step_span {
     unsigned waiting; /* pending answers */
     struct step_report *reports[SESSION_MAX_DIRECTORIES];
     GError *error; /* the first one */
-    bool failing;  /* the open has failed; the opened steps are being closed */
+    bool closing;
     step_span_done done;
     void *opaque;
 };
@@ -157,6 +157,7 @@ static void on_closed_again(json_t *payload, const GError *error, json_t *data,
 /* The step is open in only some of the logs. No command has run in it. */
 static void close_again(struct step_span *span)
 {
+    span->closing = true;
     for (unsigned i = 0; i < span->logs.count; i++) {
         if (span->open[i])
             ask(span, i, "step.close",
@@ -193,6 +194,70 @@ void step_span_open(struct step_span *span, const char *command,
     for (unsigned i = 0; i < span->logs.count; i++)
         ask(span, i, "step.open",
             engine_request_step_open(span->step_id, command), on_opened);
+}
+
+/* ---- join ---------------------------------------------------------------- */
+
+struct join {
+    struct step_span *span;
+    struct control_link *link;
+    step_span_joined done;
+    void *opaque;
+};
+
+/* Only the last log can be one that is joining. */
+static void leave(struct step_span *span, const struct control_link *link)
+{
+    unsigned last = span->logs.count - 1;
+
+    if (span->logs.links[last] == link && !span->closing)
+        span->logs.count = last;
+}
+
+static void on_joined(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    g_autofree struct join *join = opaque;
+    struct step_span *span = join->span;
+
+    if (error)
+        leave(span, join->link);
+    join->done(error, join->opaque);
+    span_unref(span);
+}
+
+static bool has_log(const struct step_span *span,
+                    const struct control_link *link)
+{
+    for (unsigned i = 0; i < span->logs.count; i++) {
+        if (span->logs.links[i] == link)
+            return true;
+    }
+    return false;
+}
+
+/* A close that follows at once reaches the engine after the open. */
+bool step_span_join(struct step_span *span, const char *command,
+                    struct control_link *link, const char *label,
+                    step_span_joined done, void *opaque)
+{
+    unsigned index = span->logs.count;
+    struct join *join;
+
+    if (span->closing || has_log(span, link) ||
+        index == SESSION_MAX_DIRECTORIES)
+        return false;
+    span->logs.links[index] = link;
+    span->logs.labels[index] = label;
+    span->logs.count++;
+    span->open[index] = true;
+    join = g_new(struct join, 1);
+    *join = (struct join){ span, link, done, opaque };
+    span->refs++;
+    control_link_request(link, "step.open",
+                         engine_request_step_open(span->step_id, command),
+                         on_joined, join);
+    return true;
 }
 
 /* ---- close --------------------------------------------------------------- */
@@ -263,6 +328,7 @@ static void close_one(struct step_span *span, unsigned index)
 void step_span_close(struct step_span *span, int exit_code, enum step_rest rest,
                      step_span_done done, void *opaque)
 {
+    span->closing = true;
     span->exit_code = exit_code;
     span->rest = rest;
     expect(span, done, opaque);

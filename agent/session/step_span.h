@@ -52,6 +52,16 @@ enum step_rest {
 void step_span_close(struct step_span *span, int exit_code, enum step_rest rest,
                      step_span_done done, void *opaque);
 
+/* The answer to a join. Called once, also if the span was freed. */
+typedef void (*step_span_joined)(const GError *error, void *opaque);
+
+/* Open the step in one more log, too, which the close then includes. Return
+ * false, without a call of done, if the step is being closed or the log has it.
+ */
+bool step_span_join(struct step_span *span, const char *command,
+                    struct control_link *link, const char *label,
+                    step_span_joined done, void *opaque);
+
 /* A safeguard has denied the step in one folder and rolled it back there; the
  * close then rolls it back in the other folders as well. */
 void step_span_deny(struct step_span *span, struct control_link *where);

@@ -58,6 +58,8 @@ static bool is_own(struct event_filter *filter,
 
     if (event->owner && event->owner == filter->owner)
         return true;
+    if (event->type == SESSION_EVENT_APPROVAL) /* any client may decide */
+        return true;
     if (event->command && event->command->owner == filter->owner) {
         if (event->type == SESSION_EVENT_STEP_STARTED)
             filter->steps[filter->next++ % MAX_STEPS] = event->step_id;

@@ -45,6 +45,7 @@ extern const struct stdio_operation stdio_exec_operations[];
 extern const struct stdio_operation stdio_folder_operations[];
 extern const struct stdio_operation stdio_port_operations[];
 extern const struct stdio_operation stdio_copy_operations[];
+extern const struct stdio_operation stdio_approval_operations[];
 
 /* A reply_done for a kept call (taken). */
 void stdio_call_on_answer(const struct answer *answer, const GError *error,

@@ -410,6 +410,7 @@ static const struct stdio_operation *const tables[] = {
     stdio_folder_operations,
     stdio_port_operations,
     stdio_copy_operations,
+    stdio_approval_operations,
 };
 
 static const char *const client_operations[] = { STDIO_OPS_OF_CLIENTS };

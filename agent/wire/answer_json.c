@@ -5,6 +5,8 @@
 #include "agent/wire/answer_json.h"
 
 #include "agent/client/report_json.h"
+#include "agent/wire/approval_json.h"
+#include "agent/wire/directory_json.h"
 #include "agent/wire/exec_json.h"
 #include "agent/client/step_patch.h"
 #include "agent/session/session_copy.h"
@@ -40,6 +42,8 @@ json_t *answer_to_json(const struct answer *answer)
         return exec_exit_to_json(answer->exit);
     if (answer->result)
         return result_to_json(answer->result);
+    if (answer->approval)
+        return approval_to_json(answer->approval);
     if (answer->directory)
         return directory_to_json(answer->directory);
     if (answer->port)

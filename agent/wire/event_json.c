@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/client/report_json.h"
+#include "agent/wire/approval_json.h"
 #include "agent/wire/error_json.h"
 #include "common/json_bytes.h"
 #include "common/message.h"
@@ -58,6 +59,9 @@ json_t *warning_to_json(const struct folder_warning *warning)
 {
     if (warning->relayed)
         return copy_relayed(warning->relayed, warning->directory);
+    if (!warning->paths)
+        return json_pack("{s:s*, s:s*, s:s*}", "code", warning->code, "message",
+                         warning->message, "directory", warning->directory);
     return json_pack(
         "{s:s*, s:s*, s:o, s:I, s:s*, s:I}", "code", warning->code, "message",
         warning->message, "paths", paths_to_json(warning->paths), "count",
@@ -107,6 +111,8 @@ json_t *event_payload_to_json(const struct session_event *event)
         return error_to_json(event->error);
     case SESSION_EVENT_COPY:
         return copy_end_to_json(event->copy);
+    case SESSION_EVENT_APPROVAL:
+        return approval_to_json(event->approval);
     case SESSION_EVENT_RELAYED:
         break;
     }
@@ -131,6 +137,10 @@ static const char *event_name(const struct session_event *event)
         return "event.error";
     case SESSION_EVENT_COPY:
         return "event.copy_completed";
+    case SESSION_EVENT_APPROVAL:
+        return event->approval->outcome == APPROVAL_PENDING
+                   ? "event.approval_requested"
+                   : "event.approval_decided";
     case SESSION_EVENT_RELAYED:
         break;
     }

@@ -4,29 +4,10 @@
  */
 #include "agent/wire/status_json.h"
 
+#include "agent/wire/directory_json.h"
 #include "agent/wire/event_json.h"
 #include "agent/wire/port_json.h"
 #include "common/json_bytes.h"
-
-/* A path that is not UTF-8 cannot be expressed here: null. */
-static json_t *path_value(const char *path)
-{
-    json_t *value = path ? json_string(path) : NULL;
-
-    return value ? value : json_null();
-}
-
-json_t *directory_to_json(const struct session_directory *directory)
-{
-    json_t *entry = json_pack(
-        "{s:s, s:s, s:s, s:s}", "label", directory->label, "access",
-        directory->read_only ? "read_only" : "read_write", "tag",
-        directory->tag, "guest_path", directory->guest_path);
-
-    json_object_set_new(entry, "path", path_value(directory->path));
-    json_object_set_new(entry, "undo_dir", path_value(directory->undo_dir));
-    return entry;
-}
 
 static json_t *directories_to_json(const struct session_config *config)
 {
@@ -57,7 +38,7 @@ json_t *session_to_json(const struct session_status *status)
                   "working_directories", directories_to_json(config), "held",
                   status->held, "network_policy",
                   network_policy_to_json(&config->network), "disk",
-                  path_value(status->disk)));
+                  directory_path_to_json(status->disk)));
     if (config->cwd)
         json_object_set_new(object, "cwd", json_bytes_path(config->cwd));
     if (config->ports->len > 0)

@@ -20,9 +20,6 @@ json_t *status_to_json(const struct session_status *status);
  * new object. */
 json_t *folder_status_to_json(const struct folder_status *status);
 
-/* One working folder of a session. Returns a new object. */
-json_t *directory_to_json(const struct session_directory *directory);
-
 json_t *counters_to_json(const struct session_counters *counters);
 
 #endif

@@ -147,6 +147,10 @@ _stepback() {
             _stepback_execution "$1" "$command" "$cur"
         elif [ "$command" = cp ]; then
             _stepback_copy "$1" "$cur" "$prev"
+        elif [ "$command" = approve ]; then
+            COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command"
+                "$1" approve 2>/dev/null | awk '/^(approval-|sg_)/ { print $1 }')" \
+                -- "$cur"))
         elif [[ " up exec shell jobs port folder inspect stats logs stop kill rm " == *" $command "* ]]; then
             COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command")" \
                 -- "$cur"))

@@ -81,7 +81,8 @@ def every_operation_is_accepted(place):
     # None was left out.
     equal({request["type"] for request in agent.requests.values()},
           {name for name in hello["operations"] if name != "session.reset" and
-           not name.startswith(("exec.",    # stdio-exec.py
+           not name.startswith(("approval.", "grant.",  # stdio-grants.py
+                                "exec.",    # stdio-exec.py
                                 "file.",    # stdio-copy.py
                                 "folder.",  # stdio-folder-changes.py
                                 "port."))})  # stdio-ports.py

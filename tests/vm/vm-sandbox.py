@@ -146,6 +146,30 @@ def folders_come_and_go(box):
     equal(os.listdir(two), [])
 
 
+def a_command_asks_for_a_folder(box):
+    """A command asks, a part is granted to read while it waits, and it goes on."""
+    part = os.path.join(box.place.root, "asked/part")
+    os.makedirs(part)
+    with open(part + "/file", "w") as file:
+        file.write("content\n")
+    job = box.text("exec", "-d", "--", "sh", "-c", "step grant %s --rw why >told && "
+                   "cat /mnt/folders/part/file >got; ! echo >/mnt/folders/part/new" %
+                   os.path.dirname(part)).strip()
+    assert eventually(lambda: box.text("approve"), 60)
+    asked, = json.loads(box.text("approve", "--json"))
+    equal((asked["path"], asked["access"], asked["origin"], asked["reason"]),
+          (os.path.dirname(part), "read_write", "guest", "why"))
+    contains(box.text("approve", asked["id"], "--path", part, "--ro"),
+             "granted: %s at /mnt/folders/part (read_only, once)" % part)
+    box.text("job", "wait", job)
+    for name, text in (("told", "/mnt/folders/part\tread-only\n"), ("got", "content\n")):
+        with open(os.path.join(box.place.share, name)) as file:
+            equal(file.read(), text)
+    equal(os.listdir(part), ["file"])
+    box.text("undo", "-y")
+    box.text("folder", "rm", "part")
+
+
 def daemons(box):
     """The pids of the file servers of this sandbox."""
     found = []
@@ -266,6 +290,7 @@ def lived_in(place, backend):
         writers(box, backend == "virtiofs")
         copies(box)
         folders_come_and_go(box)
+        a_command_asks_for_a_folder(box)
 
 
 @test

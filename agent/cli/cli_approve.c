@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_approve - "stepback approve": list the requests of a running sandbox that
+ * wait for a decision, and decide one.
+ *
+ * Who asks may be a guest: its words are printed escaped.
+ */
+#include <glib.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_sandbox.h"
+#include "agent/cli/cli_table.h"
+#include "common/json_bytes.h"
+
+typedef struct answer {
+    gboolean json, deny, read_only, always;
+    char *path;
+} answer_t;
+
+static void answer_clear(struct answer *answer)
+{
+    g_free(answer->path);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(answer_t, answer_clear)
+
+static int failed(GError *error)
+{
+    cli_options_failed("%s", error->message);
+    g_error_free(error);
+    return CLI_FAILED;
+}
+
+/* Return a member as printable text: a new string. */
+static char *text_of(json_t *object, const char *key)
+{
+    size_t len;
+    g_autofree char *bytes = json_bytes_get(object, key, &len);
+
+    return cli_options_printable(bytes ? bytes : "");
+}
+
+/* A path can be bytes: an object. */
+static char *path_of(json_t *object, const char *key)
+{
+    json_t *value = json_object_get(object, key);
+
+    return json_is_object(value) ? text_of(value, "path")
+                                 : text_of(object, key);
+}
+
+static const char *word_of(json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "?";
+}
+
+/* ---- the list ------------------------------------------------------------ */
+
+/* What is asked for, and why it cannot be granted. */
+static char *describe(json_t *approval)
+{
+    g_autofree char *path = path_of(approval, "path");
+    g_autofree char *problem = text_of(approval, "problem");
+
+    if (strcmp(word_of(approval, "kind"), "grant") != 0)
+        return g_strdup_printf(
+            "step %" JSON_INTEGER_FORMAT " in %s",
+            json_integer_value(json_object_get(approval, "step_id")),
+            word_of(approval, "directory"));
+    return *problem ? g_strdup_printf("%s (%s)", path, problem)
+                    : g_steal_pointer(&path);
+}
+
+static void print_list(const struct cli_output *output, json_t *approvals)
+{
+    static const struct cli_table_column columns[] = {
+        { "ID", TABLE_LEFT },
+        { "KIND", TABLE_LEFT },
+        { "FROM", TABLE_LEFT },
+        { "ACCESS", TABLE_LEFT },
+        { "WHAT", TABLE_MIDDLE },
+        { "REASON", TABLE_END },
+        { NULL },
+    };
+    g_autoptr(cli_table) table = cli_table_new(output, columns);
+    json_t *approval;
+    size_t i;
+
+    json_array_foreach(approvals, i, approval)
+    {
+        bool is_grant = strcmp(word_of(approval, "kind"), "grant") == 0;
+
+        cli_table_add(table, g_strdup(word_of(approval, "id")),
+                      g_strdup(word_of(approval, "kind")),
+                      g_strdup(is_grant ? word_of(approval, "origin") : "-"),
+                      g_strdup(is_grant ? word_of(approval, "access") : "-"),
+                      describe(approval), text_of(approval, "reason"));
+        cli_table_paint(table, 0, PAINT_ID);
+    }
+    cli_table_print(table);
+}
+
+static int list(const struct sandbox_record *record, bool json,
+                const struct cli_output *output)
+{
+    GError *error = NULL;
+    json_t *answer = cli_sandbox_ask(record, "approval.list", NULL, &error);
+    json_t *approvals = json_object_get(answer, "approvals");
+
+    if (!answer)
+        return failed(error);
+    if (json)
+        cli_place_print_json(approvals);
+    else
+        print_list(output, approvals);
+    json_decref(answer);
+    return CLI_OK;
+}
+
+/* ---- decide -------------------------------------------------------------- */
+
+static void print_outcome(json_t *answer)
+{
+    json_t *folder = json_object_get(answer, "folder");
+    g_autofree char *path = path_of(folder, "path");
+    g_autofree char *guest = text_of(folder, "guest_path");
+
+    if (folder)
+        printf("granted: %s at %s (%s, %s)\n", path, guest,
+               word_of(folder, "access"),
+               word_of(json_object_get(folder, "grant"), "duration"));
+}
+
+static int decide(const struct sandbox_record *record, const char *id,
+                  const struct answer *options)
+{
+    json_t *payload = json_pack("{s:s, s:s, s:s*, s:s*}", "id", id, "decision",
+                                options->deny ? "deny" : "allow", "access",
+                                options->read_only ? "read_only" : NULL,
+                                "duration", options->always ? "always" : NULL);
+    g_autofree char *path = options->path
+                                ? g_canonicalize_filename(options->path, NULL)
+                                : NULL;
+    GError *error = NULL;
+    json_t *answer;
+
+    if (path)
+        json_object_set_new(payload, "path", json_bytes_path(path));
+    answer = cli_sandbox_ask(record, "approval.decide", payload, &error);
+    if (!answer)
+        return failed(error);
+    if (options->json)
+        cli_place_print_json(answer);
+    else
+        print_outcome(answer);
+    json_decref(answer);
+    return CLI_OK;
+}
+
+/* ---- the arguments ------------------------------------------------------- */
+
+/* "approval-7", or of a safeguard "sg_3_1". */
+static bool is_id(const char *word)
+{
+    return g_str_has_prefix(word, "approval-") || g_str_has_prefix(word, "sg_");
+}
+
+static bool parse_words(char **words, const char **ret_name,
+                        const char **ret_id)
+{
+    *ret_name = words[0] && (words[1] || !is_id(words[0])) ? *words++ : NULL;
+    *ret_id = words[0] ? *words++ : NULL;
+    return !words[0];
+}
+
+int cli_approve(int argc, char **argv)
+{
+    g_auto(answer_t) answer = { 0 };
+    g_auto(cli_output_options) options = { 0 };
+    struct cli_output output;
+    const GOptionEntry entries[] = {
+        { "deny", 0, 0, G_OPTION_ARG_NONE, &answer.deny,
+          "deny the request (default: allow it)", NULL },
+        { "path", 0, 0, G_OPTION_ARG_FILENAME, &answer.path,
+          "grant this folder in the one that was asked for", "DIR" },
+        { "ro", 0, 0, G_OPTION_ARG_NONE, &answer.read_only,
+          "grant the folder read-only", NULL },
+        { "always", 0, 0, G_OPTION_ARG_NONE, &answer.always,
+          "grant it at later starts of the sandbox, too", NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &answer.json, "print JSON", NULL },
+        CLI_OUTPUT_COLOR(&options),
+        { NULL },
+    };
+    g_autoptr(sandbox_record) record = NULL;
+    const char *name, *id;
+
+    if (!cli_options_parse("[NAME] [ID] - list what a sandbox asks for, or "
+                           "decide a request",
+                           entries, false, &argc, &argv))
+        return CLI_USAGE;
+    if (!cli_output_init(&output, "approve", &options))
+        return CLI_USAGE;
+    if (!parse_words(argv + 1, &name, &id))
+        return cli_options_wrong("approve: '%s' is one argument too many",
+                                 argv[3]);
+    if (!id &&
+        (answer.deny || answer.path || answer.read_only || answer.always))
+        return cli_options_wrong("approve: name the request; '" CLI_PROGRAM
+                                 " approve' lists them");
+    if (answer.deny && (answer.path || answer.read_only || answer.always))
+        return cli_options_wrong("approve: --deny grants nothing: omit --path, "
+                                 "--ro and --always");
+    record = cli_sandbox_find(name, CLI_SANDBOX_RUNNING);
+    if (!record)
+        return CLI_FAILED;
+    return id ? decide(record, id, &answer)
+              : list(record, answer.json, &output);
+}

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Access to further folders in local isolation: asked for by a process in the
+sandbox, granted while it waits, at the folder's own path."""
+import json
+import os
+import shutil
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from local_case import AS_USER, LOCAL, USER, call, give, need  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
+from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
+
+STEP = "/run/stepback/step"
+
+
+def folder(place, name):
+    path = os.path.join(place.root, name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def ok(answer):
+    assert answer["status"] == "ok", answer
+    return answer["payload"]
+
+
+def begin(place, user=False):
+    need()
+    wrapper, env = (), {}
+    if user:
+        give(place)
+        devices = place.root + ".devices"
+        shutil.rmtree(devices, ignore_errors=True)
+        os.makedirs(devices)
+        wrapper = ("unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER))
+        env = {"HOME": place.root + "/home"}
+    agent = Agent(place, wrapper=wrapper, STEPBACK_QEMU=None,
+                  XDG_STATE_HOME=place.root + "/state", **env)
+    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
+                 working_directories=[{"path": place.share}]))
+    return agent
+
+
+def ask(agent, command):
+    """The request's number, and the event of what its command asks for."""
+    id = agent.send("agent.execute", command=command)
+    return id, agent.event("event.approval_requested")
+
+
+def answer(agent, id):
+    """The exit code of a command, and what it has printed."""
+    report = ok(agent.response(id))
+    text = "".join(m["payload"]["data"] for m in agent.seen
+                   if m["type"] == "event.terminal_output" and
+                   m["payload"]["step_id"] == report["step_id"])
+    return report, text
+
+
+# Prints how long after the answer the folder was there.
+WAIT = """
+python3 -c 'import os, time
+while not os.path.exists("%(part)s/file"):
+    time.sleep(0.001)
+print("seen", time.time(), flush=True)' &
+%(step)s grant %(whole)s --rw "to $(printf "\\033[31m")read" || exit 3
+wait
+cat %(part)s/file || exit 4
+echo no >%(part)s/new && exit 5
+test -e %(whole)s/secret && exit 6
+echo here >own
+"""
+
+
+def granted(place, user):
+    whole, part = folder(place, "data"), folder(place, "data/part")
+    for path in (whole + "/secret", part + "/file"):
+        with open(path, "w") as file:
+            file.write("content\n")
+    agent = begin(place, user)
+    id, event = ask(agent, WAIT % {"whole": whole, "part": part, "step": STEP})
+    equal((event["path"], event["access"], event["origin"], event["reason"]),
+          (whole, "read_write", "guest", "to \x1b[31mread"))
+    before = time.time()
+    given = ok(agent.ask("approval.decide", id=event["id"], decision="allow", path=part,
+                         access="read_only", duration="always"))["folder"]
+    equal((given["guest_path"], given["access"]), (part, "read_only"))
+    report, text = answer(agent, id)
+    equal((report["exit_code"], text.replace("\r", "")), (0, text.replace("\r", "")))
+    contains(text, "%s\tread-only\n" % part)
+    contains(text, "content\n")
+    seen = float(text.split("seen ")[1].split()[0]) - before
+    print("# visible after %.0f ms" % (seen * 1000))
+    equal(agent.close(), 0)
+    agent = begin(place, user)
+    kept = agent.ask("session.status")["payload"]["working_directories"][1]
+    equal((kept["path"], kept["access"], kept["grant"]["origin"],
+           kept["grant"]["duration"], kept["grant"]["reason"]),
+          (part, "read_only", "guest", "always", "to \x1b[31mread"))
+    report, _ = answer(agent, agent.send("agent.execute", command="cat %s/file" % part))
+    equal(report["exit_code"], 0)
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def narrowed_and_kept(place):
+    """a part, read-only, at its own path at once; and again at the next start"""
+    granted(place, False)
+
+
+@sandbox_test
+def of_an_ordinary_user(place):
+    """the same as an ordinary user, in a second user namespace"""
+    try:
+        granted(place, True)
+    finally:
+        shutil.rmtree(place.root + ".devices", ignore_errors=True)
+
+
+@sandbox_test
+def within_an_open_step(place):
+    """what a command changes in a folder that it has asked for is of its step"""
+    two = folder(place, "two")
+    agent = begin(place)
+    id, event = ask(agent, "%s grant %s --rw && echo x >%s/file; echo y >own" %
+                    (STEP, two, two))
+    ok(agent.ask("approval.decide", id=event["id"], decision="allow"))
+    report, _ = answer(agent, id)
+    equal((report["exit_code"], sorted(p["directory"] for p in report["directories"])),
+          (0, ["share", "two"]))
+    equal((os.listdir(two), os.listdir(place.share)), (["file"], ["own"]))
+    ok(agent.ask("undo.rollback"))
+    equal((os.listdir(two), os.listdir(place.share)), ([], []))
+    ok(agent.ask("undo.redo"))
+    equal((os.listdir(two), os.listdir(place.share)), (["file"], ["own"]))
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def denied_and_withdrawn(place):
+    """a denial is the command's error; a killed command withdraws its request"""
+    agent = begin(place)
+    two = folder(place, "two")
+    id, event = ask(agent, "%s grant %s 2>&1" % (STEP, two))
+    ok(agent.ask("approval.decide", id=event["id"], decision="deny"))
+    report, text = answer(agent, id)
+    equal((report["exit_code"], text.strip()), (1, "step: grant: the request was denied"))
+    # What the host has is not told.
+    id, event = ask(agent, "%s grant /no/such/folder 2>&1" % STEP)
+    contains(event["problem"], "No such file")
+    ok(agent.ask("approval.decide", id=event["id"], decision="deny"))
+    equal(answer(agent, id)[1], text)
+    for command in ("timeout 0.2 %s grant %s; true", "%s grant %s & sleep 0.2; kill $!"):
+        id, event = ask(agent, command % (STEP, two))
+        decided = agent.event("event.approval_decided")
+        equal((decided["id"], decided["outcome"]), (event["id"], "withdrawn"))
+        answer(agent, id)
+    equal(agent.ask("approval.list")["payload"]["approvals"], [])
+    for words in ("", "two", "--all /a", "--rw"):
+        report, _ = answer(agent, agent.send(
+            "agent.execute", command="%s grant %s" % (STEP, words)))
+        equal((words, report["exit_code"]), (words, 2))
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def a_flood_of_requests(place):
+    """a process that asks in a loop is refused after some requests"""
+    agent = begin(place)
+    id = agent.send("agent.execute", command="for i in $(seq 40); do timeout 0.01 "
+                    "%s grant /a$i 2>>err; done; grep -c 'too many' err" % STEP)
+    report, text = answer(agent, id)
+    equal(report["exit_code"], 0)
+    asked = [m for m in agent.seen if m["type"] == "event.approval_requested"]
+    assert len(asked) <= 30, len(asked)
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def on_the_command_line(place):
+    """stepback approve lists, narrows, keeps and denies; inspect shows the origin"""
+    need()
+    whole, part = folder(place, "data"), folder(place, "data/part")
+
+    def out(*words, status=0):
+        done = call(place, *words)
+        equal((words, done[0], done[2] if done[0] != status else ""), (words, status, ""))
+        return done[1] if status == 0 else done[2]
+
+    def listed():
+        return json.loads(out("approve", name, "--json"))
+
+    name = out("up", *LOCAL, "--no-network").strip()
+    equal(out("approve"), "")
+    asks = "for i in 1 2; do %s grant %s --rw why\\\033this; done; cat %s/x" % (
+        STEP, whole, part)
+    out("exec", "-d", "--step=none", name, "--", "sh", "-c", asks)
+    assert eventually(listed, 20)
+    id = listed()[0]["id"]
+    line = out("approve", name)
+    contains(line, "%s  grant  guest  read_write  %s  why" % (id, whole))
+    assert "\033" not in line
+    contains(out("approve", id, "--path", place.root, status=1), "can only narrow")
+    contains(out("approve", "--deny", status=2), "name the request")
+    contains(out("approve", id, "--deny", "--ro", status=2), "--deny grants nothing")
+    contains(out("approve", name, id, "--path", part, "--ro", "--always"),
+             "granted: %s at %s (read_only, always)" % (part, part))
+    assert eventually(lambda: listed() and listed()[0]["id"] != id, 20)
+    equal(out("approve", listed()[0]["id"], "--deny"), "")
+    contains(out("approve", id, "--deny", status=1), "is pending")
+    for _ in range(2):
+        grant = json.loads(out("inspect", name))["live"]["session"]["working_directories"][1]
+        equal((grant["path"], grant["access"], grant["grant"]["origin"],
+               grant["grant"]["duration"]), (part, "read_only", "guest", "always"))
+        out("stop", name)
+        out("up", name)
+    out("folder", "rm", "part")
+    out("stop", name)
+    equal(os.listdir(place.root + "/state/stepback/grants"), [])
+
+
+if __name__ == "__main__":
+    main()
