@@ -40,6 +40,7 @@ static const struct mcp_tool tool_table[] = {
     { "unpublish_port", mcp_tool_unpublish_port },
     { "copy_in", mcp_tool_copy },
     { "copy_out", mcp_tool_copy },
+    { "request_access", mcp_tool_request_access },
     { NULL, NULL },
 };
 
@@ -102,6 +103,7 @@ struct mcp_state *mcp_service_new(const struct mcp_host *host, void *opaque,
     service->queue = mcp_queue_new();
     service->copies = mcp_copy_list_new();
     service->tools = mcp_tools_new(tools_text, tool_table);
+    service->has_frontend = grace_ms > 0;
     service->elicit = mcp_elicit_new(service, grace_ms);
     service->server = mcp_server_new(&stepback, service);
     return service;

@@ -28,6 +28,7 @@ struct mcp_state {
     struct mcp_queue *queue;
     struct mcp_tools *tools;
     struct mcp_elicit *elicit;
+    bool has_frontend; /* that decides, too (mcp_elicit.h) */
     enum mcp_denial denial;
     GPtrArray *copies; /* mcp_copy.h: those that run */
 };
@@ -74,5 +75,6 @@ void mcp_tool_publish_port(struct mcp_call *call, json_t *arguments);
 void mcp_tool_unpublish_port(struct mcp_call *call, json_t *arguments);
 /* copy_in and copy_out. */
 void mcp_tool_copy(struct mcp_call *call, json_t *arguments);
+void mcp_tool_request_access(struct mcp_call *call, json_t *arguments);
 
 #endif

@@ -35,6 +35,7 @@ char *mcp_text_process(json_t *result);
 char *mcp_text_processes(json_t *result);
 /* added: the port is published; otherwise it is not any more. */
 char *mcp_text_port(json_t *result, bool added);
+char *mcp_text_access(json_t *result);
 /* in: into the guest. */
 char *mcp_text_copy(json_t *result, bool in, bool many);
 

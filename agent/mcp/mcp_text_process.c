@@ -104,6 +104,20 @@ char *mcp_text_processes(json_t *result)
     return g_string_free(text, FALSE);
 }
 
+char *mcp_text_access(json_t *result)
+{
+    GString *text = g_string_new("The user has granted ");
+
+    mcp_text_append_name(text, result, "path");
+    g_string_append(text, "; in the guest it is ");
+    mcp_text_append_name(text, result, "guest_path");
+    g_string_append(text,
+                    strcmp(mcp_text_string(result, "access"), "read_only") == 0
+                        ? ", and can only be read\n"
+                        : ", and can be changed\n");
+    return g_string_free(text, FALSE);
+}
+
 char *mcp_text_port(json_t *result, bool added)
 {
     GString *text = g_string_new(NULL);

@@ -67,7 +67,7 @@ const client = await open();
 assert.equal(client.getServerVersion().name, 'stepback');
 assert.match(client.getInstructions(), /undo.*guest image.*Network: /);
 const { tools } = await client.listTools();
-assert.equal(tools.length, 19);
+assert.equal(tools.length, 20);
 
 // Each tool; what it returns is checked against its schema by the client.
 const echo = await tool(client, 'execute_command', { command: 'echo hello' });

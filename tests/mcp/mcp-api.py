@@ -17,7 +17,7 @@ from mcp_client import (LATEST, META, MODERN, NoMachine,  # noqa: E402
 from stdio_client import (FAKE_QEMU, Agent, contains, equal,  # noqa: E402
                           eventually, main, test)
 
-TOOLS = 19
+TOOLS = 20
 
 
 # ---- messages ---------------------------------------------------------------

@@ -128,7 +128,7 @@ def inspector_test(era):
     def check(place):
         answer = inspect(place, era, "--method", "tools/list")
         tools = answer.get("result", answer)["tools"]
-        equal(len(tools), 19)
+        equal(len(tools), 20)
         answer = inspect(place, era, "--method", "tools/call", "--tool-name",
                          "execute_command", "--tool-arg",
                          "command=echo from the inspector")

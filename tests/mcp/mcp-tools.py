@@ -22,7 +22,7 @@ TOOLS = ["execute_command", "read_file", "write_file", "edit_file",
          "list_directory", "undo", "redo", "diff", "get_undo_history",
          "get_session_status", "start_process", "read_process",
          "write_process", "stop_process", "list_processes", "publish_port",
-         "unpublish_port", "copy_in", "copy_out"]
+         "unpublish_port", "copy_in", "copy_out", "request_access"]
 
 
 @test
