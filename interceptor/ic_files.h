@@ -152,6 +152,16 @@ void ic_set_stale(struct ic *ic,
  * for an inode that had just changed when the client met it. */
 bool ic_inode_is_watched(struct ic *ic, const struct ic_inode *inode);
 
+/* Return whether ic_set_stale()'s callback gets changes by other processes at
+ * all: something watches the folder, and only this host changes it. */
+bool ic_stale_is_reported(struct ic *ic);
+
+/* Return the number of changes that ic_set_stale()'s callback gets; 0: none
+ * yet. It grows before changes by the client may follow, except for changes by
+ * another process, which the watcher must read first. *ret_n_own (may be NULL):
+ * how many of them the engine made. */
+uint64_t ic_stale_count(struct ic *ic, uint64_t *ret_n_own);
+
 /* Return whether the inode is on the share's filesystem and mount. */
 bool ic_inode_is_on_share(struct ic *ic, const struct ic_inode *inode);
 

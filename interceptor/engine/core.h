@@ -63,6 +63,8 @@ struct stale {
     void *opaque;
     GArray *list; /* struct ic_stale, each with a name of its own */
 
+    _Atomic uint64_t n_changes, n_own; /* see ic_stale_count() */
+
     /* L3. complete_ms: see watch_host.complete; 0: not complete. */
     _Atomic int64_t complete_ms;
     bool is_local; /* only processes of this host change the filesystem */

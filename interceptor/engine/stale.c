@@ -106,10 +106,30 @@ bool ic_inode_is_watched(struct ic *ic, const struct ic_inode *inode)
            (ic->stale.writes || !S_ISREG(inode->type));
 }
 
+bool ic_stale_is_reported(struct ic *ic)
+{
+    return ic->watch && ic->stale.is_local;
+}
+
+uint64_t ic_stale_count(struct ic *ic, uint64_t *ret_n_own)
+{
+    if (ret_n_own)
+        *ret_n_own = atomic_load(&ic->stale.n_own);
+    return atomic_load(&ic->stale.n_changes);
+}
+
+void stale_note_own(struct ic *ic)
+{
+    atomic_fetch_add(&ic->stale.n_own, 1);
+    atomic_fetch_add(&ic->stale.n_changes, 1);
+}
+
 static void tell(struct ic *ic, const GArray *list, bool wait)
 {
     struct stale *stale = &ic->stale;
 
+    if (list->len > 0)
+        atomic_fetch_add(&stale->n_changes, 1);
     pthread_rwlock_rdlock(&stale->lock);
     if (stale->tell && (list->len > 0 || wait))
         stale->tell((const struct ic_stale *)(const void *)list->data,
@@ -273,6 +293,7 @@ void stale_gather(struct ic *ic, const struct step *step,
         mark_removed(ic, survey);
     if (!stale_is_wanted(ic))
         return;
+    stale_note_own(ic);
     add_names(ic, step, survey);
     if (survey)
         add_created(ic, survey);
@@ -383,6 +404,13 @@ void stale_tell_all(struct ic *ic, bool wait)
 
     g_array_append_val(list, all);
     tell(ic, list, wait);
+}
+
+void stale_wait(struct ic *ic)
+{
+    g_autoptr(GArray) list = new_list();
+
+    tell(ic, list, true);
 }
 
 void stale_tell_path(struct ic *ic, const char *path)

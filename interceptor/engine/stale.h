@@ -52,6 +52,13 @@ void stale_tell(struct ic *ic, GArray *list);
 void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait);
 void stale_tell_path(struct ic *ic, const char *path);
 
+/* The engine is about to change names that the client may have cached, without
+ * the gate (ic_stale_count()). */
+void stale_note_own(struct ic *ic);
+
+/* Wait until the client can no longer act on what changed so far. */
+void stale_wait(struct ic *ic);
+
 /* Anything may have changed. */
 void stale_tell_all(struct ic *ic, bool wait);
 

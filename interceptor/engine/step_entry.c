@@ -76,6 +76,8 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 
     /* Earlier edits must precede the step, and its command see them. */
     watch_sync_client(ic->watch);
+    if (!ic->watch)
+        stale_wait(ic);
     pthread_rwlock_wrlock(&ic->gate);
     ok = (ic->closed_log || core_check_log(ic, error)) &&
          open_locked(ic, id, type, command, error);

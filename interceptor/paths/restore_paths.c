@@ -225,6 +225,7 @@ static gboolean carry_out(struct ic *ic, struct paths_plan *plan,
     }
     if (ic->read_only)
         return write_file_fail_errno(error, ic->share, -EROFS);
+    stale_note_own(ic);
     if (!run_step(ic, plan, request, result, error))
         return FALSE;
     stale_tell_paths(ic, paths, true);
