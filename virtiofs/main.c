@@ -213,7 +213,8 @@ static int serve_options(struct options *options)
     const struct daemon_program program = {
         .name = PROGRAM,
         .human = options->mount_dir != NULL,
-        .notifies = options->mount_dir || options->mount_fd >= 0,
+        .notifies = options->mount_dir || options->mount_fd >= 0 ||
+                    options->server.cache == FUSE_CACHE_LEASE,
         .start = start,
         .serve = serve,
         .end = end,

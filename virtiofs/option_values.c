@@ -10,7 +10,8 @@ gboolean options_set_cache(struct options *options, const char *value,
     if (!value || fuse_cache_parse(value, &options->server.cache))
         return TRUE;
     return daemon_options_fail(
-        error, "unknown cache policy '%s'; use never, metadata, auto or always",
+        error,
+        "unknown cache policy '%s'; use never, lease, metadata, auto or always",
         value);
 }
 

@@ -77,6 +77,11 @@ static gboolean check(const struct options *options, GError **error)
         return daemon_options_fail(
             error, "--writeback excludes --undo-dir: writes that the guest "
                    "still caches would belong to no step");
+    if (options->server.cache == FUSE_CACHE_LEASE &&
+        (options->mount_dir || options->mount_fd >= 0))
+        return daemon_options_fail(
+            error, "--cache=lease is for a guest; use auto for a mount, which "
+                   "can be notified");
     if (options->server.posix_acl && (daemon->ids.users || daemon->ids.groups))
         return daemon_options_fail(
             error, "--posix-acl excludes --translate-uid and --translate-gid: "
@@ -87,16 +92,22 @@ static gboolean check(const struct options *options, GError **error)
 /* Bound the client's cache if there is an undo log, because an undo changes the
  * folder without the client's knowledge. virtio-fs cannot notify a guest, so
  * with a log the guest caches no names: a name that undo has moved to another
- * file would direct the guest's next write there. Attributes and data stay
- * valid no longer than with "auto", with --mount, too. */
+ * file would direct the guest's next write there. "lease" has a protocol
+ * against that (fuse_lease.h). Attributes and data stay valid no longer than
+ * with "auto", with --mount, too. */
 static void bound_cache(struct options *options)
 {
     struct fuse_server_config *server = &options->server;
     bool is_long = server->timeout_given && server->timeout > UNDO_TIMEOUT;
 
+    if (server->cache == FUSE_CACHE_LEASE && !server->timeout_given) {
+        server->timeout_given = true;
+        server->timeout = FUSE_LEASE_SECONDS;
+    }
     if (!options->daemon.undo_dir)
         return;
-    server->no_names = !options->mount_dir && options->mount_fd < 0;
+    server->no_names = !options->mount_dir && options->mount_fd < 0 &&
+                       server->cache != FUSE_CACHE_LEASE;
     if (server->cache == FUSE_CACHE_ALWAYS) {
         server->cache = FUSE_CACHE_AUTO;
         options->cache_bounded = "always acts as auto";
@@ -162,7 +173,8 @@ static void add_guest_entries(GOptionContext *context, struct options *options,
 {
     const GOptionEntry entries[] = {
         { "cache", 0, 0, G_OPTION_ARG_STRING, &raw->cache,
-          "What the guest may cache: never, metadata, auto (default), always",
+          "What the guest may cache: never, lease, metadata, auto (default), "
+          "always",
           "POLICY" },
         { "xattrmap", 0, 0, G_OPTION_ARG_STRING, &raw->xattr_map,
           "Rename extended attributes on the host", "RULES" },

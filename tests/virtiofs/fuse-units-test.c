@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse-units-test - unit tests of the id table and the request reader.
+ * fuse-units-test - unit tests of the id table, the request reader and leases.
  */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
 
+#include "virtiofs/fuse/fuse_lease.h"
 #include "virtiofs/fuse/fuse_request.h"
 #include "virtiofs/fuse/slot_table.h"
 #include "virtiofs/fuse/xattr_map.h"
@@ -301,6 +302,96 @@ static void test_map_errors(void)
     }
 }
 
+/* ---- leases -------------------------------------------------------------- */
+
+static uint64_t n_changes, n_own;
+
+uint64_t ic_stale_count(struct ic *ic, uint64_t *ret_n_own)
+{
+    if (ret_n_own)
+        *ret_n_own = n_own;
+    return n_changes;
+}
+
+static bool is_reported = true;
+
+bool ic_stale_is_reported(struct ic *ic)
+{
+    return is_reported;
+}
+
+/* A reply that is prepared before a change, and sent after it, has no lease. */
+static void test_late_reply(void)
+{
+    struct fuse_lease *lease = fuse_lease_new(NULL, 0.05);
+
+    fuse_lease_begin(lease);
+    g_assert_true(fuse_lease_grant(lease, true));
+    fuse_lease_tell(NULL, 0, false, lease);
+    g_assert_false(fuse_lease_grant(lease, true));
+    fuse_lease_begin(lease);
+    g_assert_true(fuse_lease_grant(lease, true));
+    is_reported = false; /* nothing watches the folder */
+    g_assert_false(fuse_lease_grant(lease, true));
+    is_reported = true;
+    fuse_lease_free(lease);
+}
+
+static gint64 tell_us(struct fuse_lease *lease, size_t n)
+{
+    static const struct ic_stale change = { .inode = 7 };
+    gint64 start = g_get_monotonic_time();
+
+    fuse_lease_tell(&change, n, true, lease);
+    return g_get_monotonic_time() - start;
+}
+
+/* A step waits for leases that no watcher guards, and for changes. */
+static void test_waits(void)
+{
+    enum { LEASE_US = 1000000 };
+    struct fuse_lease *lease = fuse_lease_new(NULL, 1);
+
+    g_assert_cmpint(tell_us(lease, 0), <, LEASE_US / 2);
+    fuse_lease_begin(lease);
+    g_assert_true(fuse_lease_grant(lease, true));
+    g_assert_cmpint(tell_us(lease, 0), <, LEASE_US / 2);
+    g_assert_cmpint(tell_us(lease, 1), >=, LEASE_US / 2);
+    fuse_lease_begin(lease);
+    g_assert_true(fuse_lease_grant(lease, false));
+    g_assert_cmpint(tell_us(lease, 0), >=, LEASE_US);
+    fuse_lease_free(lease);
+}
+
+#define STALE(call) g_assert_cmpint((call), ==, -ESTALE)
+#define OK(call)    g_assert_cmpint((call), ==, 0)
+
+static void test_repetition(void)
+{
+    struct fuse_lease *lease = fuse_lease_new(NULL, 0.05);
+
+    n_changes = n_own = 0;
+    g_assert_false(fuse_lease_guards(lease));
+    n_changes++;
+    g_assert_true(fuse_lease_guards(lease));
+    OK(fuse_lease_check(lease, 9, 1, 1)); /* no name leads to the root */
+    STALE(fuse_lease_check(lease, 9, 5, 5));
+    fuse_lease_note_lookup(lease, 9, 3, 5);
+    STALE(fuse_lease_check(lease, 9, 4, 4)); /* was not looked up */
+    fuse_lease_note_lookup(lease, 9, 3, 5);
+    STALE(fuse_lease_check(lease, 9, 5, 4));
+    fuse_lease_note_lookup(lease, 9, 3, 5);
+    OK(fuse_lease_check(lease, 9, 3, 5));
+    OK(fuse_lease_check(lease, 9, 3, 5)); /* it was parked */
+    fuse_lease_settle(lease, 9);
+    STALE(fuse_lease_check(lease, 9, 3, 5));
+    fuse_lease_note_lookup(lease, 9, 3, 5);
+    n_own++; /* undone in the meantime */
+    STALE(fuse_lease_check(lease, 9, 3, 5));
+    OK(fuse_lease_check(lease, 9, 3, 5)); /* without a lookup: by an fd */
+    fuse_lease_free(lease);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -317,5 +408,8 @@ int main(int argc, char **argv)
     g_test_add_func("/fuse/slots/race", test_race);
     g_test_add_func("/fuse/request/pieces", test_pieces);
     g_test_add_func("/fuse/request/data", test_data);
+    g_test_add_func("/fuse/lease/late-reply", test_late_reply);
+    g_test_add_func("/fuse/lease/waits", test_waits);
+    g_test_add_func("/fuse/lease/repetition", test_repetition);
     return g_test_run();
 }

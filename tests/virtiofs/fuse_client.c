@@ -18,7 +18,7 @@ int fuse_client_call(struct client *client, unsigned queue, uint32_t opcode,
                                    .opcode = opcode,
                                    .unique = atomic_fetch_add(&unique, 2),
                                    .nodeid = node,
-                                   .pid = 1 };
+                                   .pid = MAX(client->thread, 1) };
     struct iovec in[4] = { PIECE(head) };
     struct fuse_out_header out;
     const char *reply;

@@ -42,7 +42,8 @@ struct client {
     int memory_fd;
     uint8_t *memory;
     struct client_queue queues[CLIENT_QUEUES];
-    uint32_t piece; /* split buffers to this size; 0: whole */
+    uint32_t thread; /* the guest's thread that sends requests; 0: 1 */
+    uint32_t piece;  /* split buffers to this size; 0: whole */
 };
 
 /* Run the daemon on a new directory, with more arguments (NULL-terminated, may

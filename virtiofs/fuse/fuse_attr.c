@@ -113,8 +113,10 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
             return -EBADF;
         inode = handle->inode;
         fd = handle->writable ? handle->fd : -1;
-    } else if (attr.valid & IC_SET_SIZE && fuse_entry_is_kept(server)) {
-        r = ic_inode_check_named(inode);
+    } else {
+        r = fuse_core_guard_attr(server, request->head.pid, node);
+        if (r == 0 && attr.valid & IC_SET_SIZE && fuse_entry_is_kept(server))
+            r = ic_inode_check_named(inode);
         if (r < 0)
             return r;
     }

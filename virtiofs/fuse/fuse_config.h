@@ -16,11 +16,16 @@ enum fuse_cache {
     FUSE_CACHE_METADATA, /* names and attributes for a day, no data */
     FUSE_CACHE_AUTO,     /* metadata for 1 s; data until the file changes */
     FUSE_CACHE_ALWAYS,   /* names, attributes and data for a day */
+    FUSE_CACHE_LEASE,    /* metadata for a moment, see fuse_lease.h; no data */
 };
 
-/* Parse "never" (or "none"), "metadata", "auto" or "always". Return false for
- * any other string. */
+/* Parse "never" (or "none"), "metadata", "auto", "always" or "lease". Return
+ * false for any other string. */
 bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
+
+/* The duration of a lease without -o timeout. Linux's clock of timeouts has
+ * ticks of 1 to 10 ms. */
+#define FUSE_LEASE_SECONDS 0.05
 
 struct fuse_server_config {
     enum fuse_cache cache;

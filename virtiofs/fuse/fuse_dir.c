@@ -19,7 +19,9 @@ int fuse_op_opendir(struct fuse_server *server, struct fuse_request *request,
 
     if (!S_ISDIR(ic_inode_type(node->inode)))
         return -ENOTDIR;
-    r = fd_reserve_room(server->ic);
+    r = fuse_core_guard(server, request->head.pid, node, node);
+    if (r == 0)
+        r = fd_reserve_room(server->ic);
     if (r == 0)
         r = ic_open(server->ic, node->inode, O_RDONLY | O_DIRECTORY, &fd);
     if (r < 0)

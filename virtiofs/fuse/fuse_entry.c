@@ -22,6 +22,8 @@ static const struct {
     [FUSE_CACHE_AUTO] = { "auto", 1, 0, 0 },
     [FUSE_CACHE_ALWAYS] = { "always", DAY, FOPEN_KEEP_CACHE,
                             FOPEN_KEEP_CACHE | FOPEN_CACHE_DIR },
+    /* options.c sets the timeout. */
+    [FUSE_CACHE_LEASE] = { "lease", 0, FOPEN_DIRECT_IO, 0 },
 };
 
 bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache)
@@ -57,15 +59,32 @@ static struct fuse_timeout policy_timeout(const struct fuse_server *server)
     return timeout;
 }
 
+/* Return whether the server is told of changes by others. */
+static bool reports(const struct fuse_server *server)
+{
+    return server->notifies || server->lease;
+}
+
+/* watched: each change by another process is reported. */
+static struct fuse_timeout kept_timeout(const struct fuse_server *server,
+                                        bool watched)
+{
+    if (server->lease && !fuse_lease_grant(server->lease, watched))
+        return (struct fuse_timeout){ 0 };
+    return policy_timeout(server);
+}
+
 struct fuse_timeout fuse_entry_attr_timeout(const struct fuse_server *server,
                                             const struct ic_inode *inode,
                                             nlink_t n_links)
 {
     bool one_name = n_links <= 1 || S_ISDIR(ic_inode_type(inode));
+    bool watched = reports(server) && one_name &&
+                   ic_inode_is_watched(server->ic, inode);
 
-    if (server->notifies && one_name && ic_inode_is_watched(server->ic, inode))
+    if (server->notifies && watched)
         return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
-    return policy_timeout(server);
+    return kept_timeout(server, watched);
 }
 
 /* inode: NULL: there is no such name. */
@@ -73,10 +92,13 @@ static struct fuse_timeout name_timeout(const struct fuse_server *server,
                                         const struct ic_inode *dir,
                                         const struct ic_inode *inode)
 {
-    if (server->notifies && dir && ic_inode_is_watched(server->ic, dir) &&
-        (!inode || ic_inode_is_on_share(server->ic, inode)))
+    bool watched = reports(server) && dir &&
+                   ic_inode_is_watched(server->ic, dir) &&
+                   (!inode || ic_inode_is_on_share(server->ic, inode));
+
+    if (server->notifies && watched)
         return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
-    return inode ? policy_timeout(server) : (struct fuse_timeout){ 0 };
+    return inode ? kept_timeout(server, watched) : (struct fuse_timeout){ 0 };
 }
 
 bool fuse_entry_is_kept(const struct fuse_server *server)

@@ -93,7 +93,9 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
         return -EISDIR;
     if ((in->flags & O_TRUNC) && fuse_cut_is_long(request, node->inode))
         return FUSE_LONG;
-    r = fd_reserve_room(server->ic);
+    r = fuse_core_guard(server, request->head.pid, node, node);
+    if (r == 0)
+        r = fd_reserve_room(server->ic);
     if (r == 0)
         r = open_inode(server, node->inode, in->flags,
                        in->open_flags & FUSE_OPEN_KILL_SUIDGID, &fd);
@@ -216,6 +218,7 @@ int fuse_op_create(struct fuse_server *server, struct fuse_request *request,
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
         (r = fuse_create_labels(server, request, &labels)) < 0 ||
         (r = check_access_mode(server, in->flags)) < 0 ||
+        (r = fuse_core_guard(server, request->head.pid, node, node)) < 0 ||
         (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
         return r;
     r = create_labelled(server, &cred, node, name, in, &labels, &inode, &st,
@@ -242,6 +245,7 @@ int fuse_op_tmpfile(struct fuse_server *server, struct fuse_request *request,
         name = NULL;
     if ((r = fuse_create_labels(server, request, &labels)) < 0 ||
         (r = check_access_mode(server, in->flags)) < 0 ||
+        (r = fuse_core_guard(server, request->head.pid, node, node)) < 0 ||
         (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
         return r;
     r = ic_tmpfile(

@@ -127,6 +127,28 @@ int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir)
     return r;
 }
 
+struct search {
+    const struct ic_inode *inode;
+    bool found;
+};
+
+static void compare_handle(void *object, void *opaque)
+{
+    const struct fuse_handle *handle = object;
+    struct search *search = opaque;
+
+    search->found = search->found || handle->inode == search->inode;
+}
+
+bool fuse_handles_has(struct fuse_handles *handles,
+                      const struct ic_inode *inode)
+{
+    struct search search = { .inode = inode };
+
+    slot_table_each(handles->slots, compare_handle, &search);
+    return search.found;
+}
+
 void fuse_handles_clear(struct fuse_handles *handles)
 {
     slot_table_clear(handles->slots, 1);

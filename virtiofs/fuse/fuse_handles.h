@@ -62,6 +62,10 @@ int fuse_handles_sync(struct fuse_handles *handles, struct fuse_handle *handle,
  * fuse_handles_put(). Return 0 or -EBADF. */
 int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir);
 
+/* Return whether a file or directory is open. Takes time for each handle. */
+bool fuse_handles_has(struct fuse_handles *handles,
+                      const struct ic_inode *inode);
+
 void fuse_handles_clear(struct fuse_handles *handles);
 
 #endif

@@ -81,6 +81,8 @@ int fuse_op_lookup(struct fuse_server *server, struct fuse_request *request,
         r = lookup_dots(server, node, name, &entry);
     else
         r = lookup_name(server, node, name, &entry);
+    fuse_lease_note_lookup(server->lease, request->head.pid, node->id,
+                           r < 0 ? 0 : entry.nodeid);
     return r < 0 ? r : fuse_request_reply(request, &entry, sizeof(entry));
 }
 
@@ -142,6 +144,7 @@ int fuse_op_symlink(struct fuse_server *server, struct fuse_request *request,
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
         (r = fuse_request_take_string(request, &target)) < 0 ||
         (r = fuse_create_labels(server, request, &labels)) < 0 ||
+        (r = fuse_core_guard(server, request->head.pid, node, node)) < 0 ||
         (r = fuse_create_begin(server, request, node, 0, &cred)) < 0)
         return r;
     r = ic_symlinkat(server->ic, &cred, target, node->inode, name, &inode, &st);
@@ -166,6 +169,9 @@ static int make_node(struct fuse_server *server, struct fuse_request *request,
 
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
         (r = fuse_create_labels(server, request, &labels)) < 0 ||
+        /* bind(2) does not repeat the request. */
+        (!S_ISSOCK(mode) &&
+         (r = fuse_core_guard(server, request->head.pid, node, node)) < 0) ||
         (r = fuse_create_begin(server, request, node, umask, &cred)) < 0)
         return r;
     if (S_ISDIR(mode))
@@ -208,6 +214,8 @@ static int remove_name(struct fuse_server *server, struct fuse_request *request,
     const char *name;
     int r = fuse_request_take_name(request, &name);
 
+    if (r == 0)
+        r = fuse_core_guard(server, request->head.pid, node, node);
     if (r < 0)
         return r;
     return ic_unlinkat(server->ic, node->inode, name, flags);
@@ -239,8 +247,10 @@ static int rename_name(struct fuse_server *server, struct fuse_request *request,
     r = fuse_nodes_get(server->nodes, new_dir_id, &new_dir);
     if (r < 0)
         return r;
-    r = ic_renameat2(server->ic, node->inode, old_name, new_dir->inode,
-                     new_name, flags);
+    r = fuse_core_guard(server, request->head.pid, node, new_dir);
+    if (r == 0)
+        r = ic_renameat2(server->ic, node->inode, old_name, new_dir->inode,
+                         new_name, flags);
     fuse_nodes_put(server->nodes, new_dir);
     return r;
 }
@@ -275,7 +285,9 @@ int fuse_op_link(struct fuse_server *server, struct fuse_request *request,
     r = fuse_nodes_get(server->nodes, in->oldnodeid, &old);
     if (r < 0)
         return r;
-    r = ic_linkat(server->ic, old->inode, node->inode, name, &st);
+    r = fuse_core_guard_link(server, request->head.pid, node, old);
+    if (r == 0)
+        r = ic_linkat(server->ic, old->inode, node->inode, name, &st);
     if (r == 0)
         r = fuse_entry_reply(server, request, node->inode,
                              ic_inode_ref(old->inode), &st);

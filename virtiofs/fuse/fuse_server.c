@@ -156,6 +156,10 @@ struct fuse_server *fuse_server_new(struct ic *ic,
         parked_hold_signals(server->parked);
     server->locks = file_locks_new(ic, server->parked);
     ic_set_unparked(ic, on_unparked, server->parked);
+    if (config->cache == FUSE_CACHE_LEASE) {
+        server->lease = fuse_lease_new(ic, config->timeout);
+        ic_set_stale(ic, fuse_lease_tell, server->lease);
+    }
     return server;
 }
 
@@ -164,6 +168,9 @@ void fuse_server_free(struct fuse_server *server)
     if (!server)
         return;
     ic_set_unparked(server->ic, NULL, NULL);
+    if (server->lease)
+        ic_set_stale(server->ic, NULL, NULL);
+    fuse_lease_free(server->lease);
     file_locks_free(server->locks);
     parked_free(server->parked);
     fuse_handles_free(server->handles);
@@ -197,6 +204,8 @@ static int run_on_node(struct fuse_server *server,
     if (r < 0)
         return r;
     r = operation->handle(server, request, node);
+    if (r != IC_PARKED && r != FUSE_LONG && r != -ESTALE)
+        fuse_lease_settle(server->lease, request->head.pid);
     if (held)
         fuse_nodes_put_held(server->nodes, node);
     else
@@ -246,6 +255,7 @@ size_t fuse_server_handle(struct fuse_server *server,
         return fuse_request_finish(&request, -ENOSYS);
     }
     ic_set_writer(request.head.pid);
+    fuse_lease_begin(server->lease);
     r = run_operation(server, operation, &request);
     log_trace(LOG_FS_BACKEND, "%s node %#" G_GINT64_MODIFIER "x: %d",
               operation->name, (guint64)request.head.nodeid, r);

@@ -86,7 +86,9 @@ int fuse_op_setxattr(struct fuse_server *server, struct fuse_request *request,
     value = fuse_request_take(request, in->size);
     if (!value)
         return -EINVAL;
-    r = fuse_xattr_map_name(server, name, &space, &name);
+    r = fuse_core_guard_attr(server, request->head.pid, node);
+    if (r == 0)
+        r = fuse_xattr_map_name(server, name, &space, &name);
     if (r < 0)
         return r;
     r = ic_setxattr(server->ic, node->inode, name, value, in->size,
@@ -152,6 +154,8 @@ int fuse_op_removexattr(struct fuse_server *server,
     const char *name;
     int r = fuse_request_take_string(request, &name);
 
+    if (r == 0)
+        r = fuse_core_guard_attr(server, request->head.pid, node);
     if (r == 0)
         r = fuse_xattr_map_name(server, name, &space, &name);
     if (r < 0)
