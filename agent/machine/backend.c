@@ -237,7 +237,9 @@ static char **build_argv(const struct backend_config *config)
     if (config->holds_signals)
         g_ptr_array_add(argv, g_strdup("--hold-signals"));
     if (config->fuse_fd < 0 && config->kind == BACKEND_VIRTIOFS)
-        g_ptr_array_add(argv, g_strdup("--cache=never"));
+        g_ptr_array_add(argv,
+                        g_strdup(config->slow_requests ? "--cache=lease"
+                                                       : "--cache=never"));
     if (config->undo_dir) {
         g_ptr_array_add(argv, g_strdup("--undo-dir"));
         g_ptr_array_add(argv, g_strdup(config->undo_dir));

@@ -29,6 +29,7 @@ struct backend_config {
     const char *fs_socket; /* QEMU connects to it */
     int fuse_fd; /* serves this open /dev/fuse (borrowed) instead; or -1 */
     bool holds_signals;         /* launch.h */
+    bool slow_requests;         /* launch.h */
     const char *control_socket; /* of the undo engine */
     const char *log_level;
     unsigned timeout_ms; /* until the daemon must be ready */

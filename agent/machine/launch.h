@@ -24,6 +24,9 @@ struct launch {
     /* Signals do not interrupt a change that waits for a decision: the pause of
      * the guest acts as one. */
     bool holds_signals;
+    /* A request of the guest takes long: let its kernel keep names for a
+     * moment. */
+    bool slow_requests;
     char *console;
     unsigned serial; /* of the next socket */
 };

@@ -32,8 +32,10 @@ enum {
 
 /* Note in the state what the next start does otherwise, and return it as a new
  * string. */
-static char *choose_start(struct vm_machine *own, const char *reason)
+static char *choose_start(struct machine *machine, const char *reason)
 {
+    struct vm_machine *own = machine->state;
+
     if (own->restored) {
         own->no_template = true; /* a cache may be read-only */
         template_store_refuse(own->template_key, reason);
@@ -43,6 +45,7 @@ static char *choose_start(struct vm_machine *own, const char *reason)
     }
     if (own->accel == ACCEL_KVM) {
         own->accel = ACCEL_TCG;
+        machine->launch->slow_requests = true;
         return g_strdup("the guest does not boot with KVM; restarting it with "
                         "TCG, which is slow");
     }
@@ -57,7 +60,7 @@ static void start_again(struct machine *machine, const char *reason)
                                    ? vm_console_tail(own->vm, VM_CONSOLE_TRACE)
                                    : g_strdup("");
     const char *code = own->restored ? MACHINE_TEMPLATE : NULL;
-    g_autofree char *text = choose_start(own, reason);
+    g_autofree char *text = choose_start(machine, reason);
 
     machine_clear_timers(machine); /* with the timer that blames a daemon */
     machine->stage = RESTARTING;

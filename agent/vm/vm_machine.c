@@ -218,9 +218,10 @@ static gboolean begin(struct machine *machine, GError **error)
     struct vm_machine *own = machine->state;
     g_autofree char *slow = NULL;
 
+    own->accel = accel_choose(machine->config->accel, &slow);
+    machine->launch->slow_requests = own->accel == ACCEL_TCG;
     if (!machine_start_backends(machine, error))
         return FALSE;
-    own->accel = accel_choose(machine->config->accel, &slow);
     if (slow)
         machine_warn(machine, MACHINE_SLOW, slow);
     return TRUE;

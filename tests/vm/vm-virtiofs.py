@@ -5,7 +5,7 @@
 Boots the debian guest image (STEPBACK_TEST_IMAGE names another) with a QEMU and
 a daemon of our own: git and make work in the guest's folder, and the host's git
 says the same of it; then the daemon is killed, another one takes its place, and
-the machine is reset. STEPBACK_TEST_CACHE names another cache policy, QEMU another
+the machine is reset. STEPBACK_TEST_CACHE names another cache policy (lease), QEMU another
 QEMU with its options, STEPBACK_TEST_KERNEL another kernel and its initrd (with a
 comma between), STEPBACK_VM_FILES how many files are cloned, and words on the
 command line some of the cases. TAP on standard output.
@@ -28,10 +28,20 @@ SNAPSHOT = os.path.join(BUILD, "tests/lib/tree-snapshot")
 IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
 QEMU = shlex.split(os.environ.get("QEMU", "qemu-system-x86_64"))
 KERNEL = os.environ.get("STEPBACK_TEST_KERNEL")
-CACHE = os.environ.get("STEPBACK_TEST_CACHE", "auto")  # the default
+CACHE = os.environ.get("STEPBACK_TEST_CACHE", "lease")  # stepback's, on TCG
 TIMEOUT = 300
 FILES = int(os.environ.get("STEPBACK_VM_FILES", "150"))
 SOURCES = 12
+
+
+# Two processes in the background, in names of a step.
+RACE = """
+mv a b; mv d e
+exec </dev/null >/dev/null 2>&1
+(cd e; while [ ! -e /tmp/stop ]; do echo new >>x; done; touch /tmp/half) &
+(while [ ! -e /tmp/stop ]; do echo new >>b; done
+while [ ! -e /tmp/half ]; do sleep 0.1; done; touch /tmp/ended) &
+"""
 
 
 class Failed(Exception):
@@ -364,6 +374,40 @@ class Test:
               "other files have changed")
         self.machine.run("rm f moved")
 
+    def lines(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            with open(os.path.join(self.share, name), encoding="utf-8") as file:
+                return file.readlines()
+        return []
+
+    def race(self):
+        """While a process writes by a name that is undone, and another has its
+        working directory in a folder that is: at most the write under way goes
+        to the file that had the name, all others to a new file."""
+        self.machine.run("mkdir d; echo old >a; echo old >d/f")
+        self.steps += 1
+        self.daemon.request("step.open", step_id=self.steps)
+        self.machine.run(RACE)
+        end = time.monotonic() + 20
+        while len(self.lines("b")) < 9 or len(self.lines("e/x")) < 9:
+            check(time.monotonic() < end, "the processes do not write")
+            time.sleep(0.02)
+        self.daemon.request("step.close", step_id=self.steps, quiet_ms=0)
+        self.daemon.request("rollback", down_to=self.steps)
+        before = self.lines("a")
+        check(before in (["old\n"], ["old\n", "new\n"]), f"a has {before}")
+        end = time.monotonic() + 20
+        while len(self.lines("b")) < 30 or len(self.lines("d/x")) < 30:
+            check(time.monotonic() < end, "the processes do not go on: "
+                  f"{len(self.lines('b'))}, {len(self.lines('d/x'))} lines")
+            time.sleep(0.02)
+        found = self.machine.run("touch /tmp/stop; test ! -e e; cat a d/f; "
+                                 "while [ ! -e /tmp/ended ]; do sleep 0.1; done")
+        check(found.splitlines() == [line.strip() for line in before] + ["old"],
+              f"the guest finds {found}")
+        check(self.lines("a") == before, "the undone file was written to")
+        self.machine.run("rm -r a b d")
+
     def restart(self):
         """The daemon dies in a step; another one serves the machine when it is
         reset, and has undone the step."""
@@ -397,7 +441,7 @@ def main():
         return 0
     base = tempfile.mkdtemp(prefix="vm-virtiofs-")
     test, failed = None, 0
-    cases = ["boot"] + (sys.argv[1:] or ["clone", "build", "again", "restart"])
+    cases = ["boot"] + (sys.argv[1:] or ["clone", "build", "again", "race", "restart"])
     print(f"1..{len(cases)}")
     try:
         test = Test(base)
