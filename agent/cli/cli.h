@@ -34,6 +34,8 @@ int cli_cp(int argc, char **argv);
 int cli_job(int argc, char **argv);
 int cli_approve(int argc, char **argv);
 int cli_folder(int argc, char **argv);
+int cli_pool(int argc, char **argv);
+int cli_hold_machine(int argc, char **argv);
 int cli_port(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_inspect(int argc, char **argv);

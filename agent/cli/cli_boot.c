@@ -20,9 +20,13 @@
 #include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
+#include "agent/cli/cli_pool_show.h"
 #include "agent/cli/cli_progress.h"
 #include "agent/vm/boot_trial.h"
 #include "agent/machine/session_config.h"
+
+/* Of waiting for the pool to be filled. */
+enum { POOL_S = 60, POOL_PAUSE_MS = 50 };
 
 /* Durations of a trial, in us. */
 enum part {
@@ -40,6 +44,11 @@ enum part {
     RENEW,
     PLUG,
     RESTORED,
+    /* Of a start with a machine of the pool. */
+    WAKE, /* from the request to the pool to the hello */
+    POOL_RENEW,
+    POOL_PLUG,
+    POOLED,
     PARTS
 };
 
@@ -57,6 +66,10 @@ static const char *const names[] = {
     [RENEW] = "random numbers, clock, machine id",
     [PLUG] = "mounting the folder",
     [RESTORED] = "total from a template",
+    [WAKE] = "taking a machine of the pool, until the shim answers",
+    [POOL_RENEW] = "random numbers, clock, machine id",
+    [POOL_PLUG] = "mounting the folder",
+    [POOLED] = "total from the pool",
 };
 
 /* The same in JSON: microseconds, hence the unit in the names. */
@@ -74,6 +87,10 @@ static const char *const json_names[] = {
     [RENEW] = "template_renew_us",
     [PLUG] = "template_mount_us",
     [RESTORED] = "template_total_us",
+    [WAKE] = "pool_wake_us",
+    [POOL_RENEW] = "pool_renew_us",
+    [POOL_PLUG] = "pool_mount_us",
+    [POOLED] = "pool_total_us",
 };
 
 struct trials {
@@ -125,6 +142,44 @@ static gboolean run_restored(struct trials *trials,
     return TRUE;
 }
 
+/* Wait until a machine of the pool waits. Return false if none does. */
+static bool wait_for_pool(void)
+{
+    gint64 end = g_get_monotonic_time() + POOL_S * G_USEC_PER_SEC;
+    struct cli_pool_summary pool;
+
+    while (cli_pool_summarize(&pool)) {
+        if (pool.waiting > 0)
+            return true;
+        if (g_get_monotonic_time() > end)
+            return false;
+        g_usleep(POOL_PAUSE_MS * 1000);
+    }
+    return false;
+}
+
+/* If a pool runs, and has machines like this one. */
+static gboolean run_pooled(struct trials *trials, struct session_config *config,
+                           GError **error)
+{
+    struct boot_trial trial;
+    const struct machine_times *t = &trial.times;
+    gboolean ok;
+
+    if (!wait_for_pool())
+        return TRUE;
+    config->no_template = config->no_pool = false;
+    ok = boot_trial_run(config, &trial, error);
+    config->no_template = config->no_pool = true;
+    if (!ok || !trial.pooled)
+        return ok;
+    note(trials, WAKE, t->hello - t->launched);
+    note(trials, POOL_RENEW, t->renewed - t->hello);
+    note(trials, POOL_PLUG, t->ready - t->renewed);
+    note(trials, POOLED, t->ready - t->started);
+    return TRUE;
+}
+
 static gboolean run_round(struct trials *trials, struct session_config *config,
                           enum accel *ret_accel, GError **error)
 {
@@ -142,7 +197,8 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
     note(trials, TOTAL, t->ready - t->started);
     config->accel = trial.accel; /* the others use the same accelerator */
     *ret_accel = trial.accel;
-    if (!trials->no_template && !run_restored(trials, config, error))
+    if (!trials->no_template && (!run_restored(trials, config, error) ||
+                                 !run_pooled(trials, config, error)))
         return FALSE;
     if (!boot_trial_run_floor(config, &trial, error))
         return FALSE;
@@ -164,7 +220,8 @@ static void print_times(const struct trials *trials, enum accel accel,
     for (int part = 0; part < PARTS; part++) {
         gint64 us = boot_trial_median(trials->times[part]);
         bool within = (part >= FIRMWARE && part <= SHIM) ||
-                      (part >= LOAD && part <= PLUG);
+                      (part >= LOAD && part <= PLUG) ||
+                      (part >= WAKE && part <= POOL_PLUG);
 
         if (us >= 0)
             printf("%s%8.0f ms  %s\n", within ? "  " : "", (double)us / 1000,
@@ -272,7 +329,7 @@ static gboolean measure(struct session_config *config, unsigned rounds,
         trials.times[part] = g_array_new(FALSE, FALSE, sizeof(gint64));
     trials.ratios = g_array_new(FALSE, FALSE, sizeof(gint64));
     trials.no_template = make_template(config);
-    config->no_template = true;
+    config->no_template = config->no_pool = true;
     for (unsigned i = 0; ok && i < rounds; i++) {
         struct round round = { i + 1, rounds };
         struct cli_progress *progress = cli_progress_new(what_round, &round);

@@ -332,6 +332,8 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         { "--initrd", has_path(vm, "initrd", machine->initrd) },
         { "--no-template", !machine->no_template ||
                                json_is_false(json_object_get(vm, "template")) },
+        { "--no-pool",
+          !machine->no_pool || json_is_false(json_object_get(vm, "pool")) },
         { "--undo-dir", has_path(folder, "undo_dir", machine->place.undo_dir) },
         { "--guest-undo",
           has_text(session, "guest_undo", machine->guest_undo) },

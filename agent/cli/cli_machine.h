@@ -27,7 +27,7 @@ struct cli_machine {
     gboolean persist, no_persist, new_disk;
     struct cli_guest guest;
     struct cli_machine *defaults; /* of config.ini, owned, or NULL */
-    gboolean no_network, no_template, force_share;
+    gboolean no_network, no_template, no_pool, force_share;
     gboolean allow_suid, allow_devices, host_ids;
 };
 
@@ -45,29 +45,15 @@ void cli_machine_clear(struct cli_machine *machine);
       "DIR" },                                                                 \
         CLI_MACHINE_OPTIONS_BUT_FOLDER(machine)
 
-#define CLI_MACHINE_OPTIONS_BUT_FOLDER(machine)                                \
-    { "isolation",                                                             \
+/* Those that decide what a template of the machine depends on. */
+#define CLI_MACHINE_SHAPE_OPTIONS(machine)                                     \
+    { "image",                                                                 \
       0,                                                                       \
       0,                                                                       \
       G_OPTION_ARG_STRING,                                                     \
-      &(machine)->isolation,                                                   \
-      "vm (default), or local: namespaces of this host's kernel",              \
-      "KIND" },                                                                \
-        { "rootfs",                                                            \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_STRING,                                                 \
-          &(machine)->rootfs,                                                  \
-          "with --isolation=local: the system of this guest image instead of " \
-          "the host's",                                                        \
-          "IMAGE" },                                                           \
-        { "image",                                                             \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_STRING,                                                 \
-          &(machine)->image,                                                   \
-          "the guest image: minimal (default), debian",                        \
-          "NAME" },                                                            \
+      &(machine)->image,                                                       \
+      "the guest image: minimal (default), debian",                            \
+      "NAME" },                                                                \
         { "accel",                                                             \
           0,                                                                   \
           0,                                                                   \
@@ -97,6 +83,50 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->cpus,                                                    \
           "the guest's processors (default: 2, or 1 if it is emulated)",       \
           "N" },                                                               \
+        { "kernel",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->kernel,                                                  \
+          "boot this kernel instead of the image's",                           \
+          "FILE" },                                                            \
+        { "initrd",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->initrd,                                                  \
+          "boot with this initramfs",                                          \
+          "FILE" },                                                            \
+        { "network",                                                           \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->network,                                                 \
+          "what the guest may reach: open (default), none, or a list such as " \
+          "10.0.0.0/8,1.2.3.4:443,dns",                                        \
+          "POLICY" },                                                          \
+    {                                                                          \
+        "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
+            "same as --network=none", NULL                                     \
+    }
+
+#define CLI_MACHINE_OPTIONS_BUT_FOLDER(machine)                                \
+    { "isolation",                                                             \
+      0,                                                                       \
+      0,                                                                       \
+      G_OPTION_ARG_STRING,                                                     \
+      &(machine)->isolation,                                                   \
+      "vm (default), or local: namespaces of this host's kernel",              \
+      "KIND" },                                                                \
+        { "rootfs",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->rootfs,                                                  \
+          "with --isolation=local: the system of this guest image instead of " \
+          "the host's",                                                        \
+          "IMAGE" },                                                           \
+        CLI_MACHINE_SHAPE_OPTIONS(machine),                                    \
         { "persist",                                                           \
           0,                                                                   \
           0,                                                                   \
@@ -120,20 +150,6 @@ void cli_machine_clear(struct cli_machine *machine);
           "same as --persist, with a new disk in place of the kept one",       \
           NULL },                                                              \
         CLI_GUEST_OPTIONS(&(machine)->guest),                                  \
-        { "kernel",                                                            \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_FILENAME,                                               \
-          &(machine)->kernel,                                                  \
-          "boot this kernel instead of the image's",                           \
-          "FILE" },                                                            \
-        { "initrd",                                                            \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_FILENAME,                                               \
-          &(machine)->initrd,                                                  \
-          "boot with this initramfs",                                          \
-          "FILE" },                                                            \
         { "no-template",                                                       \
           0,                                                                   \
           0,                                                                   \
@@ -142,6 +158,13 @@ void cli_machine_clear(struct cli_machine *machine);
           "boot the machine, rather than continue from the saved state of "    \
           "one that has booted",                                               \
           NULL },                                                              \
+        { "no-pool",                                                           \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->no_pool,                                                 \
+          "start a machine of its own, rather than take one that waits",       \
+          NULL },                                                              \
         { "undo-dir",                                                          \
           0,                                                                   \
           0,                                                                   \
@@ -149,14 +172,6 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->place.undo_dir,                                          \
           "keep the undo log in this folder",                                  \
           "DIR" },                                                             \
-        { "network",                                                           \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_STRING,                                                 \
-          &(machine)->network,                                                 \
-          "what the guest may reach: open (default), none, or a list such as " \
-          "10.0.0.0/8,1.2.3.4:443,dns",                                        \
-          "POLICY" },                                                          \
         { "publish",                                                           \
           'p',                                                                 \
           0,                                                                   \
@@ -194,16 +209,9 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->allow_devices,                                           \
           "let the guest create device nodes in the folder",                   \
           NULL },                                                              \
-        { "host-ids",                                                          \
-          0,                                                                   \
-          0,                                                                   \
-          G_OPTION_ARG_NONE,                                                   \
-          &(machine)->host_ids,                                                \
-          "show the guest the owners that files have on this host",            \
-          NULL },                                                              \
     {                                                                          \
-        "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
-            "same as --network=none", NULL                                     \
+        "host-ids", 0, 0, G_OPTION_ARG_NONE, &(machine)->host_ids,             \
+            "show the guest the owners that files have on this host", NULL     \
     }
 
 /* Of the commands whose machine serves MCP clients. */

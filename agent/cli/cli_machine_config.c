@@ -106,6 +106,7 @@ static void apply_own(struct session_config *config,
     config->kernel = absolute(machine->kernel);
     config->initrd = absolute(machine->initrd);
     config->no_template = machine->no_template;
+    config->no_pool = machine->no_pool;
     config->force_share = machine->force_share;
     config->allow_suid = machine->allow_suid;
     config->allow_devices = machine->allow_devices;
@@ -154,6 +155,19 @@ struct session_config *cli_machine_config(const struct cli_machine *machine,
 
     if (fill(config, machine, error) &&
         (!machine->new_disk || make_new_disk(config, error)))
+        return config;
+    session_config_free(config);
+    return NULL;
+}
+
+struct session_config *cli_machine_shape(const struct cli_machine *machine,
+                                         GError **error)
+{
+    struct session_config *config = session_config_new();
+
+    apply_own(config, machine);
+    if (apply(config, machine->defaults, error) &&
+        apply(config, machine, error))
         return config;
     session_config_free(config);
     return NULL;

@@ -18,4 +18,9 @@ bool cli_machine_check(struct cli_machine *machine, const char *command);
 struct session_config *cli_machine_config(const struct cli_machine *machine,
                                           GError **error);
 
+/* Build a configuration that has no folder: only what decides the shape of a
+ * machine counts. Likewise, but without the checks that need a folder. */
+struct session_config *cli_machine_shape(const struct cli_machine *machine,
+                                         GError **error);
+
 #endif

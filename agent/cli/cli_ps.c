@@ -10,6 +10,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
+#include "agent/cli/cli_pool_show.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_table.h"
 #include "agent/machine/session_config.h"
@@ -100,6 +101,21 @@ static void add_row(struct cli_table *table,
     cli_table_paint(table, 1, paint_of(record->status));
 }
 
+/* Machines that wait for a sandbox. */
+static void add_pool(struct cli_table *table)
+{
+    struct cli_pool_summary pool;
+    g_autofree char *memory = NULL;
+
+    if (!cli_pool_summarize(&pool))
+        return;
+    memory = g_format_size_full(pool.memory_bytes, G_FORMAT_SIZE_IEC_UNITS);
+    cli_table_add(table, g_strdup(CLI_POOL_ROW), g_strdup("waiting"),
+                  g_strdup("-"),
+                  g_strdup_printf("%u of %u machines, %s", pool.waiting,
+                                  pool.size, memory));
+}
+
 static void print_table(const GPtrArray *records,
                         const struct cli_output *output)
 {
@@ -114,6 +130,7 @@ static void print_table(const GPtrArray *records,
 
     for (guint i = 0; i < records->len; i++)
         add_row(table, records->pdata[i]);
+    add_pool(table);
     cli_table_print(table);
 }
 

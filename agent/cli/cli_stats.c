@@ -14,6 +14,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
+#include "agent/cli/cli_pool_show.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_table.h"
 #include "agent/cli/cli_terminal.h"
@@ -93,8 +94,21 @@ static char *size(gint64 bytes)
     return g_format_size_full((guint64)bytes, G_FORMAT_SIZE_IEC_UNITS);
 }
 
+/* The machines of the pool are paused: they use memory alone. */
+static void add_pool(struct cli_table *table)
+{
+    struct cli_pool_summary pool;
+
+    if (!cli_pool_summarize(&pool))
+        return;
+    cli_table_add(table, g_strdup(CLI_POOL_ROW), g_strdup("-"),
+                  size((gint64)pool.memory_bytes), g_strdup("-"), g_strdup("-"),
+                  g_strdup("-"), g_strdup("-"),
+                  g_strdup_printf("%u", pool.processes));
+}
+
 static unsigned print_table(const GPtrArray *records,
-                            const struct sample *samples,
+                            const struct sample *samples, bool with_pool,
                             const struct cli_output *output)
 {
     static const struct cli_table_column columns[] = {
@@ -125,6 +139,8 @@ static unsigned print_table(const GPtrArray *records,
             g_strdup_printf("%u", usage->processes));
         cli_table_paint(table, 0, PAINT_ID);
     }
+    if (with_pool)
+        add_pool(table);
     return cli_table_print(table);
 }
 
@@ -197,7 +213,7 @@ static int print_once(char **words, bool json, const struct cli_output *output,
     if (json)
         print_json(records, samples);
     else
-        printed = (int)print_table(records, samples, output);
+        printed = (int)print_table(records, samples, !*words, output);
     fflush(stdout);
     return printed;
 }

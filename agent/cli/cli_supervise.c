@@ -65,6 +65,7 @@ struct supervisor {
     struct listener *mcp_socket;
     char *api_path, *mcp_path;
 
+    pid_t holder;     /* of the machine, as run.json has it */
     bool was_running; /* the start has succeeded */
     bool ending, signalled;
     const char *reason; /* of the end */
@@ -93,6 +94,22 @@ static gboolean stop(gpointer data)
 
     session_stop(self->session, on_stopped, self);
     return G_SOURCE_REMOVE;
+}
+
+/* A reset replaces the machine, perhaps by one of the pool. If writing fails,
+ * "stats" does not count the machine. */
+static void note_holder(struct supervisor *self, pid_t holder)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *run;
+
+    if (holder == self->holder)
+        return;
+    self->holder = holder;
+    run = sandbox_file_read(self->dir_fd, SANDBOX_RUN, &error);
+    if (!run || !sandbox_file_write(self->dir_fd, SANDBOX_RUN,
+                                    sandbox_run_holder(run, holder), &error))
+        log_warn(LOG_SESSION, "%s", error->message);
 }
 
 /* If that fails, the sandbox appears to run until it has ended. */
@@ -196,6 +213,7 @@ static void on_started(const struct answer *answer, const GError *error,
     }
     self->was_running = true;
     self->last_use = g_get_monotonic_time();
+    note_holder(self, status.holder);
     report(self, message_response(NULL, session_to_json(&status)));
 }
 
@@ -249,6 +267,8 @@ static gboolean on_tick(gpointer data)
 
     sandbox_log_rotate(self->dir_fd);
     session_get_status(self->session, &status);
+    if (self->was_running && !self->ending)
+        note_holder(self, status.holder);
     if (self->was_running && status.state == SESSION_STOPPED)
         end(self, "stopped", "a client stopped the session");
     else

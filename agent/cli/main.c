@@ -18,6 +18,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_help.h"
 #include "agent/cli/cli_options.h"
+#include "agent/vm/pool_holder.h"
 #include "agent/vm/template_maker.h"
 #include "common/host_environ.h"
 #include "common/inherited.h"
@@ -66,6 +67,8 @@ static const struct cli_command commands[] = {
       "serve a frontend on stdin and stdout" },
     { "image", CLI_GROUP_SETUP, cli_image,
       "build a guest image: stepback image build" },
+    { "pool", CLI_GROUP_SETUP, cli_pool,
+      "keep machines ready for new sandboxes" },
     { "config", CLI_GROUP_SETUP, cli_config,
       "show the defaults of new machines, and where they come from" },
     { "doctor", CLI_GROUP_SETUP, cli_doctor,
@@ -73,6 +76,7 @@ static const struct cli_command commands[] = {
     { "supervise", CLI_GROUP_SANDBOX, cli_supervise, NULL },   /* of "up" */
     { "copy-worker", CLI_GROUP_SERVE, cli_copy_worker, NULL }, /* of MCP */
     { TEMPLATE_MAKER_VERB, CLI_GROUP_SETUP, cli_make_template, NULL },
+    { POOL_HOLDER_VERB, CLI_GROUP_SETUP, cli_hold_machine, NULL },
 };
 
 static void print_usage(FILE *out)

@@ -179,6 +179,8 @@ static void start_guest(struct machine *machine)
 
     machine->stage = BOOTING;
     machine->times.launched = g_get_monotonic_time();
+    if (machine->kind->choose)
+        machine->kind->choose(machine);
     machine->runs = start_network(machine, &network, &error) &&
                     machine->kind->start(machine, network, &error);
     if (!machine->runs)
@@ -417,6 +419,16 @@ const char *machine_disk(const struct machine *machine)
 enum accel machine_accel(const struct machine *machine)
 {
     return machine->kind->accel ? machine->kind->accel(machine) : ACCEL_AUTO;
+}
+
+bool machine_is_pooled(const struct machine *machine)
+{
+    return machine->kind->is_pooled && machine->kind->is_pooled(machine);
+}
+
+GPid machine_holder(const struct machine *machine)
+{
+    return machine->kind->holder ? machine->kind->holder(machine) : 0;
 }
 
 bool machine_is_restored(const struct machine *machine)

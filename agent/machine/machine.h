@@ -103,6 +103,13 @@ const struct machine_times *machine_times(const struct machine *machine);
 enum accel machine_accel(const struct machine *machine);
 /* Return whether the guest has continued from a saved state. */
 bool machine_is_restored(const struct machine *machine);
+
+/* Return whether it was taken from the pool. */
+bool machine_is_pooled(const struct machine *machine);
+
+/* Return the pid of another process of this user whose child the guest's
+ * process is; 0: it is a child of this process. */
+GPid machine_holder(const struct machine *machine);
 /* From machine_new() to "ready", in ms. */
 gint64 machine_boot_ms(const struct machine *machine);
 #endif

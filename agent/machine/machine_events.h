@@ -17,6 +17,9 @@
  * or whose template cannot be made. */
 #define MACHINE_TEMPLATE "template"
 
+/* The same for a machine of the pool. */
+#define MACHINE_POOL "pool"
+
 /* The event.warning code for a remounted folder. */
 #define MACHINE_RECONNECTS "share_lost"
 

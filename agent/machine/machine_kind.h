@@ -61,7 +61,11 @@ struct machine_kind {
 
     /* Start the file servers, by machine_start_backends(), now or later. */
     gboolean (*begin)(struct machine *machine, GError **error);
-    /* The file servers are ready: start the guest. network_fd (borrowed): the
+    /* The file servers are ready, and the network's process will start. A kind
+     * whose guest exists already puts the host's end of its network in
+     * machine->tap. May be NULL. */
+    void (*choose)(struct machine *machine);
+    /* Start the guest. network_fd (borrowed): the
      * guest's end of the network, or -1. */
     gboolean (*start)(struct machine *machine, int network_fd, GError **error);
     /* The guest has started, and its hello is awaited. May be NULL. */
@@ -77,6 +81,11 @@ struct machine_kind {
      * be renewed; *ret_mac (borrowed): the new address of its network card, or
      * NULL. NULL: it never does. */
     bool (*is_restored)(const struct machine *machine, const char **ret_mac);
+    /* The guest was taken from the pool. NULL: it never is. */
+    bool (*is_pooled)(const struct machine *machine);
+    /* Return the pid of the process whose child the guest's process is, if that
+     * is another one than this; or 0. NULL: it is this process. */
+    GPid (*holder)(const struct machine *machine);
     /* The machine is ready. May be NULL. */
     void (*note_ready)(struct machine *machine);
 

@@ -69,6 +69,7 @@ struct session_config {
 
     gboolean force_share; /* skip the checks of share_check.h */
     bool no_template;     /* boot, and make no template of the machine */
+    bool no_pool;         /* do not take a machine of the pool */
     bool persistent;      /* the machine keeps its disk */
     bool wipe;            /* start with a new persistent disk */
 

@@ -99,12 +99,19 @@ static void add_tree(pid_t pid, int depth, struct sandbox_usage *usage)
     }
 }
 
+/* Add the process that an object like run.json names. */
+static void add_named(json_t *object, struct sandbox_usage *usage)
+{
+    fd_auto int fd = sandbox_process_open(object);
+
+    if (fd >= 0)
+        add_tree((pid_t)json_integer_value(json_object_get(object, "pid")), 0,
+                 usage);
+}
+
 void sandbox_process_usage(json_t *run, struct sandbox_usage *ret_usage)
 {
-    fd_auto int fd = sandbox_process_open(run);
-
     memset(ret_usage, 0, sizeof(*ret_usage));
-    if (fd >= 0)
-        add_tree((pid_t)json_integer_value(json_object_get(run, "pid")), 0,
-                 ret_usage);
+    add_named(run, ret_usage);
+    add_named(json_object_get(run, "holder"), ret_usage);
 }

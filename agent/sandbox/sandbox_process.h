@@ -29,7 +29,8 @@ struct sandbox_usage {
     gint64 read_bytes, written_bytes; /* from and to disks */
 };
 
-/* Sum up the supervisor and its descendants. */
+/* Sum up the supervisor, the holder of its machine (run.json's "holder"), and
+ * the descendants of both. */
 void sandbox_process_usage(json_t *run, struct sandbox_usage *ret_usage);
 
 #endif

@@ -190,6 +190,15 @@ json_t *sandbox_run_new(const char *api_socket, const char *mcp_socket,
                      mcp_socket, "running", running);
 }
 
+json_t *sandbox_run_holder(json_t *run, pid_t holder)
+{
+    json_t *entry = json_pack("{s:i, s:I}", "pid", (int)holder, "pid_start",
+                              (json_int_t)sandbox_process_start(holder));
+
+    json_object_set_new(run, "holder", entry);
+    return run;
+}
+
 json_t *sandbox_run_ending(json_t *run)
 {
     json_object_set_new(run, "ending", json_true());

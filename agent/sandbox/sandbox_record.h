@@ -64,6 +64,10 @@ const char *sandbox_record_socket(const struct sandbox_record *record,
 json_t *sandbox_config_new(const char *name, json_t *session,
                            gint64 idle_timeout_s);
 
+/* Note in run.json the process whose child the machine's process is, although
+ * it is no descendant of the supervisor; 0: none. Returns run. */
+json_t *sandbox_run_holder(json_t *run, pid_t holder);
+
 /* Build run.json for this process. Returns a new object. */
 json_t *sandbox_run_new(const char *api_socket, const char *mcp_socket,
                         bool running);

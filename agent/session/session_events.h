@@ -45,6 +45,7 @@ struct session_status {
     gint64 boot_ms;
     bool held;        /* the machine is paused */
     const char *disk; /* the machine's disk, or NULL */
+    GPid holder;      /* as machine_holder() */
 };
 
 enum session_event_type {

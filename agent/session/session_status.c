@@ -33,4 +33,5 @@ void session_get_status(const struct session *session,
     /* QEMU may not have reported the pause yet. */
     ret_status->held = session->questions->len > 0 || machine_is_held(machine);
     ret_status->disk = machine_disk(machine);
+    ret_status->holder = machine_holder(machine);
 }

@@ -106,6 +106,7 @@ gboolean boot_trial_run_kind(const struct machine_kind *kind,
     ret_trial->times = *machine_times(trial.machine);
     ret_trial->accel = machine_accel(trial.machine);
     ret_trial->restored = machine_is_restored(trial.machine);
+    ret_trial->pooled = machine_is_pooled(trial.machine);
     machine_free(trial.machine);
     g_main_loop_unref(trial.loop);
     if (!trial.error)

@@ -12,7 +12,8 @@
 struct boot_trial {
     struct machine_times times;
     enum accel accel;
-    bool restored; /* it continued from its template */
+    bool restored; /* it continued from its template, or the pool's */
+    bool pooled;   /* it was taken from the pool */
 };
 
 /* Start a machine of this kind until its folders are mounted, then end it.

@@ -3,7 +3,8 @@
  * machine_boot - see machine_boot.h: restart a guest that does not come up.
  *
  * KVM may be present and yet unable to run a guest: the next start uses TCG.
- * A template that does not work is put aside, and the guest boots. With TCG
+ * A machine of the pool that does not work leads to a start from the template,
+ * and a template that does not work is put aside, and the guest boots. With TCG
  * about one kernel in a hundred crashes or hangs while it patches its own code
  * (text_poke_early): it is restarted once. QEMU and the daemons, which end with
  * their front-end, end first. Each start has the whole boot timeout.
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/machine/machine_folders.h"
+#include "agent/vm/pool_client.h"
 #include "agent/vm/template_store.h"
 #include "common/log.h"
 
@@ -36,6 +38,13 @@ static char *choose_start(struct machine *machine, const char *reason)
 {
     struct vm_machine *own = machine->state;
 
+    if (own->pooled) {
+        own->no_pool = true;
+        pool_client_report(reason);
+        return g_strdup_printf("the machine of the pool failed: %s; starting "
+                               "without it",
+                               reason);
+    }
     if (own->restored) {
         own->no_template = true; /* a cache may be read-only */
         template_store_refuse(own->template_key, reason);
@@ -59,7 +68,9 @@ static void start_again(struct machine *machine, const char *reason)
     g_autofree char *console = own->vm
                                    ? vm_console_tail(own->vm, VM_CONSOLE_TRACE)
                                    : g_strdup("");
-    const char *code = own->restored ? MACHINE_TEMPLATE : NULL;
+    const char *code = own->pooled     ? MACHINE_POOL
+                       : own->restored ? MACHINE_TEMPLATE
+                                       : NULL;
     g_autofree char *text = choose_start(machine, reason);
 
     machine_clear_timers(machine); /* with the timer that blames a daemon */

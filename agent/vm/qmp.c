@@ -134,7 +134,8 @@ static const struct jsonl_callbacks jsonl_callbacks = {
     .closed = on_closed,
 };
 
-struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks, void *opaque)
+struct qmp *qmp_new(int fd, bool negotiated,
+                    const struct qmp_callbacks *callbacks, void *opaque)
 {
     struct qmp *qmp = g_new0(struct qmp, 1);
 
@@ -142,7 +143,8 @@ struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks, void *opaque)
     qmp->opaque = opaque;
     qmp->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
                                      &jsonl_callbacks, qmp);
-    qmp_request(qmp, "qmp_capabilities", NULL, NULL, NULL);
+    if (!negotiated)
+        qmp_request(qmp, "qmp_capabilities", NULL, NULL, NULL);
     return qmp;
 }
 
@@ -184,6 +186,16 @@ void qmp_request(struct qmp *qmp, const char *command, json_t *arguments,
         g_queue_push_tail(&qmp->pending, request);
     }
     jsonl_channel_send(qmp->channel, message, false);
+}
+
+void qmp_move_file(struct qmp *qmp, const char *device, const char *path)
+{
+    json_t *file = json_pack("{s:s, s:b}", "out", path, "append", 1);
+
+    qmp_request(qmp, "chardev-change",
+                json_pack("{s:s, s:{s:s, s:o}}", "id", device, "backend",
+                          "type", "file", "data", file),
+                NULL, NULL);
 }
 
 void qmp_save(struct qmp *qmp, const char *socket, qmp_done done, void *opaque)

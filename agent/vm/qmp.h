@@ -27,9 +27,10 @@ struct qmp_callbacks {
     void (*closed)(void *opaque);
 };
 
-/* Speak QMP over a connected socket (taken). */
-struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks,
-                    void *opaque);
+/* Speak QMP over a connected socket (taken). negotiated: another object has
+ * spoken over it before, and each of its commands was answered. */
+struct qmp *qmp_new(int fd, bool negotiated,
+                    const struct qmp_callbacks *callbacks, void *opaque);
 void qmp_free(struct qmp *qmp);
 
 /* Return whether QEMU has sent anything: it is up, and the guest boots. */
@@ -49,6 +50,9 @@ typedef void (*qmp_done)(const char *error, void *opaque);
  * interest. Answers come in the order of the commands. */
 void qmp_request(struct qmp *qmp, const char *command, json_t *arguments,
                  qmp_done done, void *opaque);
+
+/* Let a character device append to this file, instead of the one before. */
+void qmp_move_file(struct qmp *qmp, const char *device, const char *path);
 
 /* Write the machine's state to a UNIX socket that listens at this path, and
  * stop the guest's processors. They run until then: QEMU continues from the

@@ -14,6 +14,7 @@
 
 #include "agent/base/listener.h"
 #include "agent/base/runtime_dir.h"
+#include "agent/vm/quiet_guest.h"
 #include "agent/vm/template_key.h"
 #include "agent/vm/template_store.h"
 #include "agent/vm/vm.h"
@@ -31,6 +32,7 @@ struct maker {
     GMainLoop *loop;
     struct runtime_dir *dir;
     char *socket;
+    struct guest_channel_callbacks guest;
     struct vm *vm;
     struct template_draft *draft;
     struct listener *listener;
@@ -162,67 +164,6 @@ static gboolean on_late(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* ---- the guest's other messages, which nothing asks for ------------------ */
-
-static void ignore_result(const char *tag, const char *error, void *opaque)
-{
-}
-
-static void ignore_reason(const char *reason, void *opaque)
-{
-}
-
-static void ignore_output(const struct command_output *output, void *opaque)
-{
-}
-
-static void ignore_end(gint64 id, const struct command_end *end, void *opaque)
-{
-}
-
-static void ignore_input(gint64 id, size_t bytes, void *opaque)
-{
-}
-
-static void ignore_refusal(gint64 id, const char *message, void *opaque)
-{
-}
-
-static void ignore_port(const struct guest_port_news *news, void *opaque)
-{
-}
-
-static void ignore_step(const struct guest_step_request *request, void *opaque)
-{
-}
-
-static void ignore_processes(const struct guest_processes *processes,
-                             void *opaque)
-{
-}
-
-static void ignore_end_of(void *opaque)
-{
-}
-
-static const struct guest_channel_callbacks guest_callbacks = {
-    .hello = on_hello,
-    .mounted = ignore_result,
-    .left = ignore_result,
-    .unmounted = ignore_result,
-    .setup_failed = ignore_reason,
-    .renewed = ignore_reason,
-    .output = ignore_output,
-    .completed = ignore_end,
-    .input_taken = ignore_input,
-    .refused = ignore_refusal,
-    .port = ignore_port,
-    .step_request = ignore_step,
-    .processes = ignore_processes,
-    .bulk_ended = ignore_end_of,
-    .closed = ignore_end_of,
-};
-
 /* ---- making -------------------------------------------------------------- */
 
 static gboolean start(struct maker *maker, const struct vm_config *config,
@@ -252,7 +193,8 @@ static gboolean start(struct maker *maker, const struct vm_config *config,
     shape.state_fd = -1;
     shape.network_fd = network[1];
     shape.console_path = console;
-    maker->vm = vm_new(&shape, &guest_callbacks, &vm_callbacks, maker, error);
+    maker->guest = quiet_guest_callbacks(on_hello);
+    maker->vm = vm_new(&shape, &maker->guest, &vm_callbacks, maker, error);
     fd_close(&network[1]);
     return maker->vm != NULL;
 }

@@ -22,6 +22,13 @@ gboolean template_maker_run(const struct vm_config *config, GError **error);
  * outlives this one. */
 gboolean template_maker_spawn(const struct vm_config *config, GError **error);
 
+/* Start this program with another verb, the same arguments and a last one
+ * (NULL: none). prepare runs in the child, before its exec. */
+gboolean template_maker_spawn_as(const char *verb, const char *last,
+                                 const struct vm_config *config,
+                                 GSpawnChildSetupFunc prepare, gpointer opaque,
+                                 GError **error);
+
 /* The arguments of that process, TEMPLATE_MAKER_VERB and others, as a
  * configuration; false if they are malformed. All is borrowed. */
 #define TEMPLATE_MAKER_VERB "make-template"

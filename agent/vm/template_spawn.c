@@ -45,15 +45,18 @@ static char *text_of(const char *text)
     return (char *)(text ? text : "");
 }
 
-gboolean template_maker_spawn(const struct vm_config *config, GError **error)
+gboolean template_maker_spawn_as(const char *verb, const char *last,
+                                 const struct vm_config *config,
+                                 GSpawnChildSetupFunc prepare, gpointer opaque,
+                                 GError **error)
 {
     g_autofree char *self = install_paths_self();
     g_autofree char *memory = g_strdup_printf("%u", config->memory_mb);
     g_autofree char *cpus = g_strdup_printf("%u", config->cpus);
     g_autoptr(GError) cause = NULL;
-    char *argv[1 + ARGUMENTS + 1] = {
+    char *argv[1 + ARGUMENTS + 2] = {
         self,
-        (char *)TEMPLATE_MAKER_VERB,
+        (char *)verb,
         [1 + QEMU] = text_of(config->qemu),
         [1 + KERNEL] = text_of(config->image->kernel),
         [1 + INITRD] = text_of(config->image->initrd),
@@ -64,16 +67,23 @@ gboolean template_maker_spawn(const struct vm_config *config, GError **error)
         [1 + CPUS] = cpus,
         [1 + BACKEND] = text_of(backend_kind_name(config->backend)),
         [1 + NETWORK] = text_of(config->network_fd >= 0 ? "1" : "0"),
+        [1 + ARGUMENTS] = (char *)last,
     };
 
     /* GLib forks twice, so nothing has to be reaped. */
     if (g_spawn_async("/", argv, NULL,
                       G_SPAWN_STDOUT_TO_DEV_NULL | G_SPAWN_STDERR_TO_DEV_NULL,
-                      lower, NULL, NULL, &cause))
+                      prepare, opaque, NULL, &cause))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                 "cannot run %s: %s", self, cause->message);
     return FALSE;
+}
+
+gboolean template_maker_spawn(const struct vm_config *config, GError **error)
+{
+    return template_maker_spawn_as(TEMPLATE_MAKER_VERB, NULL, config, lower,
+                                   NULL, error);
 }
 
 static char *given(char *text)

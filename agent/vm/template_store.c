@@ -87,6 +87,13 @@ int template_store_open(const char *key, GError **error)
     return -1;
 }
 
+bool template_store_exists(const char *key)
+{
+    g_autofree char *path = path_of(key, SUFFIX);
+
+    return access(path, F_OK) == 0;
+}
+
 void template_store_refuse(const char *key, const char *reason)
 {
     g_autofree char *path = path_of(key, SUFFIX);

@@ -28,6 +28,9 @@
  * is removed. */
 int template_store_open(const char *key, GError **error);
 
+/* Return whether there is a template, which may yet prove damaged. */
+bool template_store_exists(const char *key);
+
 /* Remove a template that did not work, and neither use nor make one with this
  * key for a while. */
 void template_store_refuse(const char *key, const char *reason);

@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/base/child.h"
 #include "agent/base/child_log.h"
 #include "agent/vm/qmp.h"
+#include "agent/vm/vm_process.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -35,7 +35,8 @@ enum {
 };
 
 struct vm {
-    struct child *qemu;
+    struct vm_process *qemu;
+    int control_fd, bulk_fd, monitor_fd; /* owned by the next members */
     struct qmp *qmp;
     struct guest_channel *guest;
     struct bulk_port *bulk;
@@ -49,11 +50,13 @@ struct vm {
     void *opaque;
 };
 
-static void on_line(struct child *child, const char *line, void *opaque)
+static void on_line(const char *line, void *opaque)
 {
     struct vm *vm = opaque;
 
     child_log_line("qemu", LOG_SESSION, line, &vm->last_error);
+    if (vm->callbacks->line)
+        vm->callbacks->line(line, vm->opaque);
 }
 
 /* The monitor's last message may hold the reason of the end. */
@@ -63,7 +66,7 @@ static void notify_end(struct vm *vm)
         vm->callbacks->exited(vm, vm->opaque);
 }
 
-static void on_exited(struct child *child, void *opaque)
+static void on_exited(void *opaque)
 {
     struct vm *vm = opaque;
 
@@ -79,7 +82,7 @@ static void on_hung_up(void *opaque)
     notify_end(vm);
 }
 
-static const struct child_callbacks child_callbacks = {
+static const struct vm_process_callbacks process_callbacks = {
     .line = on_line,
     .exited = on_exited,
 };
@@ -147,6 +150,33 @@ static void start_bulk(const char *mark, void *opaque)
     guest_channel_start_bulk(vm->guest, mark);
 }
 
+static struct vm *make(const struct vm_config *config,
+                       const struct vm_callbacks *callbacks, void *opaque)
+{
+    struct vm *vm = g_new0(struct vm, 1);
+
+    vm->callbacks = callbacks;
+    vm->opaque = opaque;
+    vm->console_path = g_strdup(config->console_path);
+    return vm;
+}
+
+/* The connections to QEMU; the fds are taken. */
+static void connect_to(struct vm *vm, const struct vm_config *config,
+                       const struct guest_channel_callbacks *guest_callbacks,
+                       int control, int bulk, int monitor, bool negotiated)
+{
+    vm->control_fd = control;
+    vm->bulk_fd = bulk;
+    vm->monitor_fd = monitor;
+    vm->guest = guest_channel_new(control, guest_callbacks, vm->opaque);
+    vm->bulk = bulk_port_new(bulk, start_bulk, vm);
+    vm->qmp = qmp_new(monitor, negotiated, &qmp_callbacks, vm);
+    vm->folders = vm_folders_new(vm->qmp, config->backend);
+    vm->console_timer = g_timeout_add_seconds(CONSOLE_CHECK_S, check_console,
+                                              vm);
+}
+
 struct vm *vm_new(const struct vm_config *config,
                   const struct guest_channel_callbacks *guest_callbacks,
                   const struct vm_callbacks *callbacks, void *opaque,
@@ -154,11 +184,8 @@ struct vm *vm_new(const struct vm_config *config,
 {
     int control[2] = { -1, -1 }, monitor[2] = { -1, -1 };
     int bulk[2] = { -1, -1 };
-    struct vm *vm = g_new0(struct vm, 1);
+    struct vm *vm = make(config, callbacks, opaque);
 
-    vm->callbacks = callbacks;
-    vm->opaque = opaque;
-    vm->console_path = g_strdup(config->console_path);
     if (make_pair(control, error) && make_pair(monitor, error) &&
         make_pair(bulk, error)) {
         const struct vm_sockets sockets = { control[1], bulk[1], monitor[1] };
@@ -170,8 +197,8 @@ struct vm *vm_new(const struct vm_config *config,
             fds[n_fds++] = config->network_fd;
         if (config->state_fd >= 0)
             fds[n_fds++] = config->state_fd;
-        vm->qemu = child_spawn((const char *const *)argv, fds, n_fds,
-                               &child_callbacks, vm, error);
+        vm->qemu = vm_process_spawn((const char *const *)argv, fds, n_fds,
+                                    &process_callbacks, vm, error);
     }
     fd_close(&control[1]);
     fd_close(&bulk[1]);
@@ -183,13 +210,74 @@ struct vm *vm_new(const struct vm_config *config,
         vm_free(vm);
         return NULL;
     }
-    vm->guest = guest_channel_new(control[0], guest_callbacks, opaque);
-    vm->bulk = bulk_port_new(bulk[0], start_bulk, vm);
-    vm->qmp = qmp_new(monitor[0], &qmp_callbacks, vm);
-    vm->folders = vm_folders_new(vm->qmp, config->backend);
-    vm->console_timer = g_timeout_add_seconds(CONSOLE_CHECK_S, check_console,
-                                              vm);
+    connect_to(vm, config, guest_callbacks, control[0], bulk[0], monitor[0],
+               false);
     return vm;
+}
+
+/* ---- a machine that changes its owner ------------------------------------ */
+
+struct vm *vm_adopt(const struct vm_config *config, struct vm_parts *parts,
+                    const struct guest_channel_callbacks *guest_callbacks,
+                    const struct vm_callbacks *callbacks, void *opaque)
+{
+    struct vm *vm = make(config, callbacks, opaque);
+
+    vm->qemu = vm_process_adopt(fd_steal(&parts->link), parts->holder,
+                                parts->qemu, &process_callbacks, vm);
+    connect_to(vm, config, guest_callbacks, fd_steal(&parts->control),
+               fd_steal(&parts->bulk), fd_steal(&parts->monitor), true);
+    /* If that fails, the machine has no console, and a message says so. */
+    qmp_move_file(vm->qmp, VM_CONSOLE, vm->console_path);
+    vm_hold(vm, false);
+    return vm;
+}
+
+void vm_parts_close(struct vm_parts *parts)
+{
+    fd_close(&parts->link);
+    fd_close(&parts->control);
+    fd_close(&parts->bulk);
+    fd_close(&parts->monitor);
+    fd_close(&parts->network);
+}
+
+static int duplicate(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+bool vm_disconnect(struct vm *vm, struct vm_parts *ret_parts)
+{
+    *ret_parts = (struct vm_parts){
+        .link = -1,
+        .control = duplicate(vm->control_fd),
+        .bulk = duplicate(vm->bulk_fd),
+        .monitor = duplicate(vm->monitor_fd),
+        .network = -1,
+        .qemu = vm_process_pid(vm->qemu),
+    };
+    g_clear_handle_id(&vm->console_timer, g_source_remove);
+    g_clear_pointer(&vm->folders, vm_folders_free);
+    g_clear_pointer(&vm->qmp, qmp_free);
+    g_clear_pointer(&vm->guest, guest_channel_free);
+    g_clear_pointer(&vm->bulk, bulk_port_free);
+    vm->hung_up = true;
+    if (ret_parts->control >= 0 && ret_parts->bulk >= 0 &&
+        ret_parts->monitor >= 0)
+        return true;
+    vm_parts_close(ret_parts);
+    return false;
+}
+
+GPid vm_pid(const struct vm *vm)
+{
+    return vm_process_pid(vm->qemu);
+}
+
+GPid vm_holder(const struct vm *vm)
+{
+    return vm_process_holder(vm->qemu);
 }
 
 void vm_free(struct vm *vm)
@@ -197,7 +285,7 @@ void vm_free(struct vm *vm)
     if (!vm)
         return;
     g_clear_handle_id(&vm->console_timer, g_source_remove);
-    child_free(vm->qemu);
+    vm_process_free(vm->qemu);
     vm_folders_free(vm->folders);
     qmp_free(vm->qmp);
     guest_channel_free(vm->guest);
@@ -228,18 +316,30 @@ void vm_stop(struct vm *vm, bool by_guest)
         guest_channel_shutdown(vm->guest);
     else
         qmp_quit(vm->qmp);
-    child_expect_exit(vm->qemu, by_guest ? GUEST_STOP_MS : QEMU_STOP_MS,
-                      TERM_GRACE_MS);
+    vm_process_expect_exit(vm->qemu, by_guest ? GUEST_STOP_MS : QEMU_STOP_MS,
+                           TERM_GRACE_MS);
+}
+
+void vm_terminate(struct vm *vm)
+{
+    vm_process_expect_exit(vm->qemu, 0, TERM_GRACE_MS);
 }
 
 void vm_kill(struct vm *vm)
 {
-    child_kill(vm->qemu);
+    vm_process_kill(vm->qemu);
 }
 
 void vm_hold(struct vm *vm, bool hold)
 {
     qmp_hold(vm->qmp, hold);
+}
+
+/* QEMU drains the block devices after it has reported the stop, and answers
+ * then. */
+void vm_pause(struct vm *vm, void (*done)(const char *error, void *opaque))
+{
+    qmp_request(vm->qmp, "stop", NULL, done, vm->opaque);
 }
 
 static void on_save_refused(const char *error, void *opaque)
@@ -273,18 +373,28 @@ char *vm_describe_end(const struct vm *vm)
         [QMP_GUEST_STOPPED] = "the guest powered itself off",
     };
     const char *reason = by_guest[qmp_guest_end(vm->qmp)];
-    g_autofree char *end = child_describe_exit(vm->qemu);
+    g_autofree char *end = vm_process_describe_exit(vm->qemu);
 
-    if (reason && child_exited_cleanly(vm->qemu))
+    if (reason && vm_process_exited_cleanly(vm->qemu))
         return g_strdup(reason);
     return g_strdup_printf("QEMU %s%s%s", end, vm->last_error ? ": " : "",
                            vm->last_error ? vm->last_error : "");
 }
 
+char *vm_describe_process(const struct vm *vm)
+{
+    return vm_process_describe_exit(vm->qemu);
+}
+
+bool vm_ended_cleanly(const struct vm *vm)
+{
+    return vm_process_exited_cleanly(vm->qemu);
+}
+
 bool vm_was_reset(const struct vm *vm)
 {
     return qmp_guest_end(vm->qmp) == QMP_GUEST_RESET &&
-           child_exited_cleanly(vm->qemu);
+           vm_process_exited_cleanly(vm->qemu);
 }
 
 char *vm_console_tail(const struct vm *vm, enum vm_console bytes)

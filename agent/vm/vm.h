@@ -25,7 +25,21 @@ struct vm_callbacks {
     void (*port_closed)(struct vm *vm, void *opaque);
     /* vm_save() has ended; error is NULL on success. NULL: it is not used. */
     void (*saved)(const char *error, void *opaque);
+    /* A line of QEMU's stderr; NULL: it is logged. */
+    void (*line)(const char *line, void *opaque);
 };
+
+/* What a running machine consists of for its owner; fds are -1 if there is
+ * none. */
+struct vm_parts {
+    int link; /* to the holder of the process (pool_link.h) */
+    int control, bulk, monitor, network;
+    GPid holder, qemu;
+};
+
+#define VM_PARTS_NONE ((struct vm_parts){ -1, -1, -1, -1, -1, 0, 0 })
+
+void vm_parts_close(struct vm_parts *parts);
 
 /* Start QEMU. config is borrowed for the call; opaque goes to both sets of
  * callbacks. On failure return NULL with ERROR_VM_LAUNCH_FAILED. */
@@ -33,6 +47,23 @@ struct vm *vm_new(const struct vm_config *config,
                   const struct guest_channel_callbacks *guest_callbacks,
                   const struct vm_callbacks *callbacks, void *opaque,
                   GError **error);
+
+/* Take over a paused machine whose shim has said hello to its former owner, and
+ * resume it. The fds of parts are taken, but not "network". */
+struct vm *vm_adopt(const struct vm_config *config, struct vm_parts *parts,
+                    const struct guest_channel_callbacks *guest_callbacks,
+                    const struct vm_callbacks *callbacks, void *opaque);
+
+/* Give the connections of a paused machine away as new fds; without "link",
+ * "network" and "holder". The vm keeps the process alone: vm_kill(),
+ * vm_terminate(), vm_describe_process(), vm_ended_cleanly(), vm_pid() and
+ * vm_free() are valid. Return
+ * false if no fds are left. */
+bool vm_disconnect(struct vm *vm, struct vm_parts *ret_parts);
+
+/* Return the pid of QEMU, or of the holder whose child QEMU is; 0: none. */
+GPid vm_pid(const struct vm *vm);
+GPid vm_holder(const struct vm *vm);
 
 /* Free the vm; a running QEMU is killed. NULL is allowed. */
 void vm_free(struct vm *vm);
@@ -50,6 +81,8 @@ struct vm_folders *vm_folders(struct vm *vm);
  * SIGKILL after about 2 s. "exited" follows. */
 void vm_stop(struct vm *vm, bool by_guest);
 void vm_kill(struct vm *vm);
+/* Send SIGTERM now, and SIGKILL later. */
+void vm_terminate(struct vm *vm);
 
 /* Return whether QEMU has answered: the guest boots. */
 bool vm_is_up(const struct vm *vm);
@@ -61,12 +94,20 @@ void vm_save(struct vm *vm, const char *socket);
 
 /* Stop or resume the guest's processors. */
 void vm_hold(struct vm *vm, bool hold);
+/* Stop them, and call done once no device writes to the guest's memory any
+ * more, or with the error. */
+void vm_pause(struct vm *vm, void (*done)(const char *error, void *opaque));
 /* Return whether QEMU has reported that the processors are stopped. */
 bool vm_is_held(const struct vm *vm);
 
 /* Describe the end: "QEMU exited with status 1: <its last line>", or the
  * guest's action. Returns a new string. */
 char *vm_describe_end(const struct vm *vm);
+
+/* Describe only the end of the process, and return whether it ended with status
+ * 0. */
+char *vm_describe_process(const struct vm *vm);
+bool vm_ended_cleanly(const struct vm *vm);
 
 /* Return whether QEMU ended because of a guest reset: its kernel crashed, or it
  * rebooted. */

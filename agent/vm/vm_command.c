@@ -160,8 +160,8 @@ static void add_channels(GPtrArray *argv, const struct vm_config *config,
     add2(argv, "-mon", g_strdup("chardev=qmp,mode=control"));
     /* Append mode: the file is truncated when it grows (see vm.c). */
     add2(argv, "-chardev",
-         g_strdup_printf("file,id=console,path=%s,append=on", console));
-    add2(argv, "-serial", g_strdup("chardev:console"));
+         g_strdup_printf("file,id=" VM_CONSOLE ",path=%s,append=on", console));
+    add2(argv, "-serial", g_strdup("chardev:" VM_CONSOLE));
 }
 
 static void add_network(GPtrArray *argv, const struct vm_config *config)

@@ -18,6 +18,9 @@
 /* The device of the shim's port, as QEMU's events name it. */
 #define VM_CONTROL_PORT "control"
 
+/* The character device of the serial console. */
+#define VM_CONSOLE "console"
+
 struct vm_config {
     const char *qemu; /* the program's path */
     const struct guest_image *image;

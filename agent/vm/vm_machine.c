@@ -5,14 +5,12 @@
 #include "agent/vm/vm_machine.h"
 
 #include "agent/machine/machine_core.h"
-#include "agent/machine/machine_guest.h"
 #include "agent/machine/share_check.h"
 #include "agent/vm/machine_boot.h"
-#include "agent/vm/template_key.h"
 #include "agent/vm/template_maker.h"
 #include "agent/vm/template_store.h"
 #include "agent/vm/vm_machine_state.h"
-#include "common/fd.h"
+#include "agent/vm/vm_start.h"
 #include "common/host_program.h"
 
 /* ---- QEMU ---------------------------------------------------------------- */
@@ -50,80 +48,9 @@ static const struct vm_callbacks vm_callbacks = {
     .port_closed = on_port_closed,
 };
 
-/* A machine with a disk of its own, or another command line of its kernel,
- * has a state of its own. A guest must not write what QEMU loads, even if the
- * user forces the share. */
-static bool may_have_template(const struct machine *machine)
-{
-    const struct session_config *config = machine->config;
-    const struct vm_machine *own = machine->state;
-    g_autofree char *templates = guest_image_templates();
-    g_autofree const char **folders = share_check_writable(config);
-
-    return !config->no_template && !own->no_template && !config->persistent &&
-           !config->kernel_append && !share_check_find(folders, templates);
-}
-
-/* Return the open state of the machine's template, or -1. */
-static int open_template(struct machine *machine,
-                         const struct vm_config *config)
-{
-    struct vm_machine *own = machine->state;
-    g_autoptr(GError) error = NULL;
-    int fd;
-
-    g_clear_pointer(&own->template_key, g_free);
-    if (may_have_template(machine))
-        own->template_key = template_key_new(config);
-    if (!own->template_key || template_store_is_refused(own->template_key))
-        return -1;
-    fd = template_store_open(own->template_key, &error);
-    if (error) {
-        g_autofree char *text = g_strdup_printf(
-            "the machine's template cannot be used (%s); booting without it",
-            error->message);
-
-        machine_warn(machine, MACHINE_TEMPLATE, text);
-    }
-    return fd;
-}
-
-static struct vm_config make_config(const struct machine *machine,
-                                    int network_fd)
-{
-    const struct vm_machine *own = machine->state;
-
-    return (struct vm_config){
-        .qemu = own->qemu,
-        .image = own->image,
-        .accel = own->accel,
-        .memory_mb = session_config_memory(machine->config),
-        .cpus = machine->config->cpus,
-        .network_fd = network_fd,
-        .disk = vm_disk_path(own->disk),
-        .backend = machine->config->backend,
-        .console_path = machine->launch->console,
-        .append = machine->config->kernel_append,
-        .state_fd = -1,
-    };
-}
-
 static gboolean start(struct machine *machine, int network_fd, GError **error)
 {
-    struct vm_machine *own = machine->state;
-    struct vm_config config = make_config(machine, network_fd);
-    fd_auto int state = open_template(machine, &config);
-
-    own->restored = config.is_template = state >= 0;
-    config.state_fd = state;
-    if (!own->restored)
-        config.mac = own->mac;
-    own->vm = vm_new(&config, &machine_guest_callbacks, &vm_callbacks, machine,
-                     error);
-    /* The template's guest has said hello to another host. */
-    if (own->vm && own->restored)
-        guest_channel_request_hello(vm_guest(own->vm));
-    return own->vm != NULL;
+    return vm_start_run(machine, network_fd, &vm_callbacks, error);
 }
 
 /* ---- the template -------------------------------------------------------- */
@@ -140,7 +67,8 @@ static bool is_restored(const struct machine *machine, const char **ret_mac)
 static void note_ready(struct machine *machine)
 {
     struct vm_machine *own = machine->state;
-    struct vm_config config = make_config(machine, machine->network ? 0 : -1);
+    struct vm_config config = vm_start_config(machine,
+                                              machine->network ? 0 : -1);
     g_autoptr(GError) error = NULL;
     g_autofree char *text = NULL;
 
@@ -199,6 +127,7 @@ static gboolean prepare(struct machine *machine, GError **error)
     struct vm_machine *own = g_new0(struct vm_machine, 1);
 
     machine->state = own;
+    own->parts = VM_PARTS_NONE;
     own->mac = new_mac();
     own->qemu = vm_command_find_qemu(error);
     if (!own->qemu)
@@ -234,6 +163,7 @@ static void free_state(struct machine *machine)
     if (!own)
         return;
     vm_free(own->vm);
+    vm_parts_close(&own->parts);
     vm_disk_free(own->disk);
     guest_image_free(own->image);
     g_free(own->qemu);
@@ -339,6 +269,8 @@ static const char *waits_for(const struct machine *machine)
 {
     const struct vm_machine *own = machine->state;
 
+    if (own->pooled)
+        return "waking a machine of the pool";
     if (own->restored)
         return "continuing from the machine's template";
     return own->vm && vm_is_up(own->vm) ? "booting the guest kernel"
@@ -367,12 +299,27 @@ static enum accel accel(const struct machine *machine)
     return own->accel;
 }
 
+static bool is_pooled(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return own->pooled;
+}
+
+static GPid holder(const struct machine *machine)
+{
+    const struct vm_machine *own = machine->state;
+
+    return own->vm ? vm_holder(own->vm) : 0;
+}
+
 const struct machine_kind vm_machine_kind = {
     .what = "QEMU",
     .is_system = true,
     .prepare = prepare,
     .free = free_state,
     .begin = begin,
+    .choose = vm_start_choose,
     .start = start,
     .watch = machine_boot_watch,
     .recover = machine_boot_recover,
@@ -390,4 +337,6 @@ const struct machine_kind vm_machine_kind = {
     .console_tail = console_tail,
     .disk = disk,
     .accel = accel,
+    .is_pooled = is_pooled,
+    .holder = holder,
 };

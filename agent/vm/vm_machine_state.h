@@ -20,7 +20,12 @@ struct vm_machine {
     char *template_key; /* NULL: the machine can have no template */
     bool restored;      /* this start continues from the template */
     bool no_template;   /* an earlier start with it has failed */
-    struct vm *vm;      /* outlives its process */
+    /* This start continues with a machine of the pool, which is like one that
+     * continues from the template. */
+    bool pooled;
+    bool no_pool;          /* an earlier start with one has failed */
+    struct vm_parts parts; /* of that machine, until QEMU is connected */
+    struct vm *vm;         /* outlives its process */
 };
 
 #endif

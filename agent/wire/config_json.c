@@ -48,7 +48,7 @@ static const char *const fields[] = {
 static const char *const vm_fields[] = {
     "memory_mb", "cpus",   "accel", "image",
     "kernel",    "initrd", "disk",  "boot_timeout_seconds",
-    "template",  NULL,
+    "template",  "pool",   NULL,
 };
 
 static const char *const folder_fields[] = { "path", "label", "access",
@@ -123,7 +123,7 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
 {
     json_t *vm = json_object_get(payload, "vm");
     const char *accel = accel_name(config->accel);
-    gboolean template = !config->no_template;
+    gboolean template = !config->no_template, pool = !config->no_pool;
 
     if (vm && !json_is_object(vm))
         return payload_invalid("vm", "must be an object", error);
@@ -138,9 +138,11 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
         !parse_path(vm, "kernel", &config->kernel, error) ||
         !parse_path(vm, "initrd", &config->initrd, error) ||
         !parse_path(vm, "disk", &config->disk, error) ||
-        !message_get_optional_bool(vm, "template", &template, error))
+        !message_get_optional_bool(vm, "template", &template, error) ||
+        !message_get_optional_bool(vm, "pool", &pool, error))
         return FALSE;
     config->no_template = !template;
+    config->no_pool = !pool;
     return accel_parse(accel, &config->accel) ||
            payload_invalid("accel", "must be auto, kvm or tcg", error);
 }
@@ -390,10 +392,11 @@ static void set_path(json_t *object, const char *key, const char *path)
 
 static json_t *vm_to_json(const struct session_config *config)
 {
-    json_t *vm = json_pack("{s:s, s:s, s:i, s:b}", "accel",
+    json_t *vm = json_pack("{s:s, s:s, s:i, s:b, s:b}", "accel",
                            accel_name(config->accel), "image", config->image,
                            "boot_timeout_seconds", (int)config->boot_timeout_s,
-                           "template", !config->no_template);
+                           "template", !config->no_template, "pool",
+                           !config->no_pool);
 
     if (config->memory_mb > 0)
         json_object_set_new(vm, "memory_mb", json_integer(config->memory_mb));

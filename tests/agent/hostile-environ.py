@@ -224,6 +224,9 @@ def all_commands(place, traced):
     return (
         (("doctor",), 0, "QEMU", {}),
         (("config",), 0, "minimal", {}),
+        *(() if traced else ((("pool", "--size=1", *vm), 0, "", {}),)),
+        (("pool", "--json"), 0, "waiting", {}),
+        (("pool", "--size=0"), 0, "", {}),
         (("doctor", "--boot", "--rounds", "1", *vm), 0, "kernel", {}),
         *local_commands(place, traced),
         (run, 0, "", {}),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that continue from one template, for real: what they must not have
-in common, and that their folders, undo and network work.
+"""Machines that continue from one template, for real, and machines of the pool:
+what they must not have in common, and that their folders, undo and network work.
 
 A template is made once for each backend; machines then start in about 2 s. The
 guest's clock begins in 2020, as if the template were years old. It is skipped
@@ -18,7 +18,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from stdio_client import (Agent, PROGRAM, Skip, contains,  # noqa: E402
-                          equal, main, test)
+                          equal, eventually, main, test)
 
 IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "minimal")
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
@@ -59,22 +59,28 @@ class World:
             raise Skip("the image is too old for templates")
         equal((done.returncode, done.stderr), (0, ""))
 
-    def machine(self, backend):
-        return Machine(self, backend)
+    def machine(self, backend, pooled=False, **vm):
+        return Machine(self, backend, pooled, **vm)
+
+    def pool(self, *options):
+        return subprocess.run(
+            [PROGRAM, "pool", *options], check=True, stdout=subprocess.PIPE,
+            text=True, env=self.place.environment(**self.environment)).stdout
 
 
 class Machine:
-    def __init__(self, world, backend):
+    def __init__(self, world, backend, pooled=False, **vm):
         self.started = time.time()
         self.agent = Agent(world.place, **world.environment)
         answer = self.agent.start(
             backend=backend, vm={"image": IMAGE, "accel": "tcg",
-                                 "boot_timeout_seconds": 300})
+                                 "boot_timeout_seconds": 300, **vm})
         equal(answer["status"], "ok")
         equal([m["payload"]["message"] for m in self.agent.seen
                if m["type"] == "event.warning" and
-               m["payload"].get("code") == "template"], [])
-        contains(self.agent.command_line(), " -incoming ")
+               m["payload"].get("code") in ("template", "pool")], [])
+        if not pooled:
+            contains(self.agent.command_line(), " -incoming ")
 
     def run(self, command):
         mark = len(self.agent.seen)
@@ -126,12 +132,19 @@ class Machine:
 
 @test
 def machines_of_a_template_differ(place):
-    """two machines of a template share no random number, id, address or time"""
+    """machines of a template and of the pool share no random number, id or time"""
     world = World(place)
     world.make("virtiofs")
+    world.pool("--size=1", "--image=" + IMAGE, "--accel=tcg")
     facts = []
-    for _ in range(2):
-        machine = world.machine("virtiofs")
+    for pooled in (False, False, True):
+        if pooled:
+            assert eventually(lambda: json.loads(
+                world.pool("--json"))["waiting"] == 1, 60), world.pool()
+        machine = world.machine("virtiofs", pooled, pool=pooled)
+        if pooled:
+            equal(json.loads(world.pool("--json"))["taken"], 1)
+            world.pool("--size=0")
         facts.append(machine.facts())
         # As in a machine that has booted.
         equal(machine.run("hostname"), "stepback\n")
@@ -143,9 +156,11 @@ def machines_of_a_template_differ(place):
         equal(machine.run("cat /etc/resolv.conf"), "nameserver 10.0.2.3\n")
         machine.end()
     for name in facts[0]:
-        assert facts[0][name] != facts[1][name], (name, facts)
+        equal((name, len({fact[name] for fact in facts})), (name, len(facts)))
     assert all(re.fullmatch("[0-9a-f]{32}\n", fact["machine_id"])
                for fact in facts), facts
+    shutil.rmtree(place.runtime + "/stepback", ignore_errors=True)
+    assert eventually(lambda: not place.processes(makers=True), 20)
     equal((place.sessions(), place.left()), ([], []))
 
 
