@@ -10,6 +10,9 @@
 
 #define IMAGE_BUILDER "guest/build"
 
+/* In a build directory, by links of configure. */
+#define IMAGE_BUILDER_BUILD "contrib/" IMAGE_BUILDER
+
 /* The directory of this program; for a libtool build tree, the build
  * directory. */
 static char *program_dir(void)
@@ -77,8 +80,8 @@ char *install_paths_find_image_builder(void)
     g_autofree char *beside = program_dir();
     char *path = find_in(given, IMAGE_BUILDER);
 
-    if (!path && !given && g_strcmp0(beside, STEPBACK_BUILDDIR) == 0)
-        path = find_in(STEPBACK_SRCDIR "/contrib", IMAGE_BUILDER);
+    if (!path && !given)
+        path = find_in(beside, IMAGE_BUILDER_BUILD);
     if (!path && !given)
         path = find_in(STEPBACK_PKGDATADIR, IMAGE_BUILDER);
     return path;
