@@ -13,7 +13,6 @@
 
 #include "agent/vm/pool_link.h"
 #include "agent/vm/pool_priority.h"
-#include "agent/vm/pool_trim.h"
 #include "agent/vm/quiet_guest.h"
 #include "agent/vm/template_key.h"
 #include "agent/vm/template_maker.h"
@@ -140,14 +139,13 @@ static void become_ready(struct holder *holder)
 
 /* A paused machine needs no low priority, and its next owner cannot raise
  * it. */
-static gboolean raise_and_trim(gpointer data)
+static gboolean raise_ready(gpointer data)
 {
     struct holder *holder = data;
 
     if (!pool_priority_raise(vm_pid(holder->vm)))
         return G_SOURCE_CONTINUE;
     holder->raise = 0;
-    pool_trim(vm_pid(holder->vm));
     become_ready(holder);
     return G_SOURCE_REMOVE;
 }
@@ -159,7 +157,7 @@ static void on_paused(const char *error, void *opaque)
     if (error)
         fail(holder, error);
     else
-        holder->raise = g_timeout_add(RAISE_MS, raise_and_trim, holder);
+        holder->raise = g_timeout_add(RAISE_MS, raise_ready, holder);
 }
 
 static gboolean raise_early(gpointer data)

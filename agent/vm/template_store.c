@@ -15,6 +15,7 @@
 
 #include "agent/machine/guest_image.h"
 #include "agent/vm/template_file.h"
+#include "agent/vm/template_thin.h"
 #include "common/errors.h"
 #include "common/fd.h"
 
@@ -282,8 +283,10 @@ gboolean template_store_commit(struct template_draft *draft, GError **error)
 {
     g_autofree char *path = path_of(draft->key, SUFFIX);
     g_autofree char *failed = path_of(draft->key, FAILED);
-    int rc = template_file_seal(draft->fd, draft->key);
+    int rc = template_thin_file(draft->fd, TEMPLATE_FILE_HEADER);
 
+    if (rc == 0)
+        rc = template_file_seal(draft->fd, draft->key);
     if (rc == 0) {
         limit(draft->bytes);
         g_unlink(failed);

@@ -14,6 +14,7 @@
 #include "agent/vm/template_store.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "tests/agent/template_thin_tests.h"
 
 #define KEY "0123456789abcdef"
 
@@ -209,6 +210,7 @@ int main(int argc, char **argv)
     g_test_add_func(
         "/template-store/a refused template is not used for a while",
         test_refusal);
+    add_template_thin_tests();
     failed = g_test_run();
     remove_cache(cache);
     return failed;
