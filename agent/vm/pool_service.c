@@ -125,11 +125,14 @@ static json_t *machine_to_json(const struct pool_entry *entry)
 static json_t *status(const struct service *service)
 {
     const char *image = service->plan->config->image;
+    g_autofree char *problem = NULL;
     json_t *machines = json_array();
     guint64 memory = pool_memory_of(getpid());
     struct pool_counts counts;
 
     pool_keeper_count(service->keeper, &counts);
+    if (counts.problem) /* QEMU may have written it */
+        problem = g_utf8_make_valid(counts.problem, -1);
     for (unsigned i = 0; i < counts.entries; i++) {
         struct pool_entry entry;
         json_t *machine;
@@ -149,7 +152,7 @@ static json_t *status(const struct service *service)
         (int)(counts.entries - json_array_size(machines)), "taken",
         (json_int_t)counts.taken, "discarded", (json_int_t)counts.discarded,
         "memory_bytes", (json_int_t)memory, "image", image, "waits_for",
-        counts.waits_for, "problem", counts.problem, "machines", machines);
+        counts.waits_for, "problem", problem, "machines", machines);
 }
 
 /* Only the end of this process hangs up: then all is given up. */
