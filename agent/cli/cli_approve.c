@@ -63,7 +63,7 @@ static const char *word_of(json_t *object, const char *key)
 
 /* ---- the list ------------------------------------------------------------ */
 
-/* What is asked for, and why it cannot be granted. */
+/* Describe the request, and why it cannot be granted, in a new string. */
 static char *describe(json_t *approval)
 {
     g_autofree char *path = path_of(approval, "path");

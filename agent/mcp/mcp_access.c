@@ -77,8 +77,8 @@ struct decided {
     char *id;
 };
 
-/* What the user has allowed cannot be granted: the request would wait for
- * another answer. */
+/* If the folder cannot be granted although the user allowed it, withdraw the
+ * request: it would wait for another decision. */
 static void on_decided(const struct answer *answer, const GError *error,
                        void *opaque)
 {

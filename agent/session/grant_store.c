@@ -52,8 +52,8 @@ static gboolean fail(GError **error, const char *path, int number)
     return FALSE;
 }
 
-/* Open the place, and lock it. On failure return -1; a place that does not
- * exist sets no error unless it is to be created. */
+/* Open the place, and lock it. On failure return -1 and error; without create,
+ * a place that is missing sets no error. */
 static int open_place(const struct session_config *config, bool create,
                       GError **error)
 {

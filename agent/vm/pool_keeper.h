@@ -54,7 +54,8 @@ struct pool_counts {
     const char *problem;   /* of the last restore, or NULL */
 };
 
-/* What the pool has; texts are borrowed until the next call. */
+/* Count the pool's machines, and get one of them. Strings are borrowed until
+ * the next call. */
 void pool_keeper_count(const struct pool_keeper *keeper,
                        struct pool_counts *ret_counts);
 void pool_keeper_get(const struct pool_keeper *keeper, unsigned index,

@@ -6,7 +6,7 @@
  * It is a SOCK_SEQPACKET pair. The holder has one end. The other end *is* the
  * machine: the pool's keeper owns it, and hands it to a supervisor with
  * SCM_RIGHTS. When the last copy of that end is closed, the holder kills QEMU.
- * So no moment exists in which a machine has no owner, whoever is killed.
+ * So a machine has an owner at each moment, also if a process is killed.
  *
  * The first message of the holder, POOL_READY, has the connections to QEMU. The
  * keeper only looks at it (pool_link_peek()), and it stays in the queue of the

@@ -29,8 +29,7 @@ struct vm_callbacks {
     void (*line)(const char *line, void *opaque);
 };
 
-/* What a running machine consists of for its owner; fds are -1 if there is
- * none. */
+/* The processes and connections of a running machine. A missing fd is -1. */
 struct vm_parts {
     int link; /* to the holder of the process (pool_link.h) */
     int control, bulk, monitor, network;

@@ -324,7 +324,7 @@ def no_runtime_folder(place):
     nothing_is_left(place)
 
 
-def as_nobody(script, *arguments):
+def as_another_user(script, *arguments):
     """A Python script that another user runs."""
     return subprocess.Popen(
         ["/usr/bin/python3", "-c", script, *arguments], stdin=subprocess.PIPE,
@@ -340,7 +340,7 @@ def another_user(place):
     path = place.runtime + "/stepback/.pool/pool.sock"
     os.chmod(path, 0o666)
     os.chmod(os.path.dirname(path), 0o711)
-    asker = as_nobody("""if True:
+    asker = as_another_user("""if True:
         import os, socket, sys
         os.chdir(os.path.dirname(sys.argv[1]))
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -361,7 +361,7 @@ def another_user(place):
     pool.end()
     # In the pool's place.
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-    listener = as_nobody("""if True:
+    listener = as_another_user("""if True:
         import os, socket, sys
         here = socket.socket(socket.AF_UNIX)
         here.bind(sys.argv[1])

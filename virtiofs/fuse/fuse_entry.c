@@ -59,7 +59,8 @@ static struct fuse_timeout policy_timeout(const struct fuse_server *server)
     return timeout;
 }
 
-/* Return whether the server is told of changes by others. */
+/* Return whether the engine reports changes by other processes to the server.
+ */
 static bool reports(const struct fuse_server *server)
 {
     return server->notifies || server->lease;

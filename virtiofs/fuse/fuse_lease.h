@@ -3,19 +3,20 @@
  * fuse_lease - let a client that cannot be notified keep names and attributes
  * for a moment (--cache=lease).
  *
- * Linux on virtio-fs has no notifications. So what it may keep ends by itself,
- * and whoever changes the folder waits for that:
+ * Linux on virtio-fs has no notifications. So each lease ends by itself, and
+ * the engine waits for that when it changes the folder:
  *
  * S1  ic_set_stale()'s caller (an undo, a redo, the start of a step) returns
  *     after all leases that may contradict the change have ended. A reply that
  *     was prepared before the change, and is sent after it, has no lease.
  * S2  For two seconds of its activity after a change, the first request of a
- * thread that changes something through a node fails with -ESTALE. Linux then
- * resolves the path again without its cache (LOOKUP_REVAL) and repeats the
- * request once. The repetition is accepted only on a node that these lookups
- * have reported; or if there were none, as for a name in the working directory.
- * So no change reaches a file that only an outdated name leads to, even if a
- *     lease ends late because the client was slow to process its reply.
+ *     thread that changes something through a node fails with -ESTALE. Linux
+ *     then resolves the path again without its cache (LOOKUP_REVAL) and repeats
+ *     the request once. The repetition is accepted only on a node that these
+ *     lookups have reported; or if there were none, as for a name in the
+ * working directory. So no change reaches a file that only an outdated name
+ * leads to, even if a lease ends late because the client was slow to process
+ * its reply.
  *
  * Requests with a handle are never refused; nor are attributes of an open file,
  * as fchmod(2) cannot be distinguished from chmod(2) and is not repeated.
