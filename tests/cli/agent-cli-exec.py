@@ -14,7 +14,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from pty_client import CTRL_C, CTRL_D, CTRL_Z, Terminal  # noqa: E402
+from pty_client import Terminal  # noqa: E402
 from stdio_client import (PROGRAM, SRCDIR, alive, contains, equal,  # noqa: E402
                           eventually, main, test)
 
@@ -245,74 +245,6 @@ def completion(place):
                  PROGRAM, *words.split(" ")], env=box.env, cwd=place.share,
                 capture_output=True, timeout=20, text=True)
             equal((words, done.stdout), (words, found + "\n"))
-
-
-@test
-def interactive_shell(place):
-    """job control, ^C, ^D, editors and resizes work on the terminal"""
-    with sandbox(place) as box, shell(box) as terminal:
-        terminal.send("stty size\r")
-        terminal.expect("24 80")
-        terminal.resize(30, 100)
-        terminal.send("stty size\r")
-        terminal.expect("30 100")
-        terminal.send("sleep 100 | cat\r")
-        time.sleep(0.5)
-        terminal.send(CTRL_C)
-        terminal.expect(PROMPT)
-        terminal.send("echo status $?\r")
-        terminal.expect("status 130")
-        terminal.send("sleep 77\r")
-        time.sleep(0.5)
-        terminal.send(CTRL_Z)
-        terminal.expect("Stopped")
-        terminal.send("jobs; fg\r")
-        terminal.expect("sleep 77")
-        time.sleep(0.5)
-        terminal.send(CTRL_C)
-        terminal.expect(PROMPT)
-        terminal.send("printf '\\303\\244\\033]0;title\\007\\001'; echo end\r")
-        terminal.expect("\u00e4\x1b\\]0;title\x07\x01end")
-        terminal.send("vim -u NONE -n edited\r")
-        terminal.expect("edited")
-        terminal.send("ihello\x1b:w\roworld\x1b:wq\r")
-        assert eventually(lambda: os.path.exists(place.share + "/edited") and
-                          open(place.share + "/edited").read() ==
-                          "hello\nworld\n", 20)
-        terminal.expect(PROMPT)
-        terminal.send("python3 -qI\r")
-        terminal.expect(">>> ")
-        terminal.resize(33, 111)
-        terminal.send("import os; os.get_terminal_size()\r")
-        terminal.expect("columns=111, lines=33")
-        terminal.send("while True: pass\r\r")
-        time.sleep(0.5)
-        terminal.send(CTRL_C)
-        terminal.expect("KeyboardInterrupt")
-        terminal.send(CTRL_D)
-        terminal.expect(PROMPT)
-        terminal.send("top -d 60\r")
-        # The head of its table is as wide as the terminal.
-        terminal.expect("PID USER[^\x1b]{90,110}\x1b")
-        terminal.resize(30, 60)
-        terminal.expect("PID USER[^\x1b]{30,59}\x1b")
-        terminal.send("q")
-        terminal.expect(PROMPT)
-        terminal.resize(30, 100)
-        terminal.send("seq 1000 | less\r")
-        terminal.expect("29\r\n:")
-        terminal.send("G")
-        terminal.expect("1000\r\n")
-        terminal.send("q")
-        terminal.expect(PROMPT)
-        terminal.send("echo start; cat > pasted\r")
-        terminal.expect("start\r\n")  # bash has left the terminal to it
-        terminal.send("".join("line %d\r" % i for i in range(20000)))
-        terminal.send(CTRL_D)
-        terminal.send("wc -l pasted\r")
-        terminal.expect("20000 pasted")
-        terminal.send("exit 5\r")
-        equal(terminal.wait(), 5)
 
 
 @test

@@ -19,6 +19,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pty_client import Terminal  # noqa: E402
 from stdio_client import (PROGRAM, SNAPSHOT, Skip, contains,  # noqa: E402
                           equal, eventually, main, test)
+from terminal_programs import Programs  # noqa: E402
+from tmux_window import Window  # noqa: E402
 
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 PROMPT = ":/mnt/working# "
@@ -88,8 +90,7 @@ def commands(box):
 
 
 def lines_are_steps(box):
-    """Three lines are three steps, and an editor that saves twice is one; undo,
-    also from inside, is exact."""
+    """Three lines are three steps; undo, also from inside, is exact."""
     box.text("exec", "-q", "--", "sh", "-c", "rm f; seq 99 >kept; ln kept hard")
     before = box.snapshot()
     with Terminal([PROGRAM, "shell"], env=box.env, cwd=box.place.share,
@@ -104,19 +105,33 @@ def lines_are_steps(box):
         terminal.expect("undid step [0-9]+: rm -rf kept hard d")
         terminal.expect(PROMPT)
         equal(box.snapshot(), middle)
-        terminal.send("vim.tiny -u NONE -n edited\r")
-        terminal.expect("edited")
-        terminal.send("ihello\x1b:w\roworld\x1b:wq\r")
-        terminal.expect(PROMPT)
-        with open(box.place.share + "/edited") as file:
-            equal(file.read(), "hello\nworld\n")
-        box.text("undo", "-y")
-        equal(box.snapshot(), middle)
         terminal.send("exit 4\r")
         equal(terminal.wait(), 4)
         equal(terminal.settings(), terminal.before)
     steps = json.loads(box.text("history", "--json"))["steps"]
     equal(steps[0]["command"], "echo changed >hard; mkdir -p d/e")
+    box.text("undo", "-y")
+    equal(box.snapshot(), before)
+
+
+def programs_in_tmux(box):
+    """Programs that use the whole terminal; each line is a step."""
+    before = box.snapshot()
+    with Window(box.place.root, box.env) as window:
+        modes = window.settings()
+        window.enter("cd %s; %s shell; echo code $?." % (box.place.share,
+                                                         PROGRAM))
+        inside = Programs(window, PROMPT.strip(), box.place.share)
+        inside.all()
+        inside.start("exit 5")
+        window.expect(r"^code 5\.$")
+        equal(window.settings(), modes)
+    steps = json.loads(box.text("history", "--json"))["steps"]
+    changed = [(step["command"], [c["path"] for c in step["changes"]])
+               for step in steps if step["changes"]][:2]
+    equal(changed, [("(echo begun; exec cat >pasted)", ["pasted"]),
+                    ("vi -u NONE -n edited", ["edited"])])
+    box.text("undo", "-y")
     box.text("undo", "-y")
     equal(box.snapshot(), before)
 
@@ -286,6 +301,7 @@ def lived_in(place, backend):
         if backend == "virtiofs":  # 9P has no writable mappings
             writes_after_the_end(box)
         lines_are_steps(box)
+        programs_in_tmux(box)
         server(box)
         writers(box, backend == "virtiofs")
         copies(box)
