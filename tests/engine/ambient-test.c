@@ -25,7 +25,7 @@ static void command(struct world *w, const char *path)
     int64_t id = world_step(w);
 
     CREATE(path, "by a command");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 static int64_t newest(struct world *w)
@@ -73,19 +73,15 @@ static void many_are_one(struct world *w)
             between = world_snapshot(w);
     }
     after = world_snapshot(w);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
-    json_decref(world_redo(w, 1));
-    world_assert_equal(w, after);
+    world_undo_to(w, 1, before);
+    world_redo_to(w, 1, after);
 
     /* An ambient step that was undone and redone does not continue. */
     work(w, 5);
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 2);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, after);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, after);
+    world_undo_to(w, 1, before);
 }
 
 static void a_command_ends_it(struct world *w)
@@ -100,14 +96,12 @@ static void a_command_ends_it(struct world *w)
     commit(w);
     work(w, 2);
     between = world_snapshot(w);
-    json_decref(world_close_step(w, world_step(w))); /* it changes nothing */
+    world_end_step(w, world_step(w)); /* it changes nothing */
     work(w, 3);
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 4);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, between);
-    json_decref(world_undo(w, 2));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, between);
+    world_undo_to(w, 2, before);
 }
 
 /* With or without the watcher. */
@@ -145,10 +139,8 @@ static void a_kill_keeps_it(struct world *w)
     work(w, 2); /* a new one, by a process without knowledge of the other */
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 2);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, after);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, after);
+    world_undo_to(w, 1, before);
 }
 
 /* An ambient step ends before it exceeds its limit, so it is not a wall. */
@@ -178,7 +170,7 @@ static void a_large_change_is_a_wall(struct world *w)
 {
     limits_configure(w, "max_single_step_size_bytes", FILE_SIZE / 2);
     limits_overwrite(w, 0, 1000);
-    json_decref(world_close_step(w, world_step(w)));
+    world_end_step(w, world_step(w));
     limits_expect_unprotected(w, newest(w));
 }
 
@@ -197,10 +189,10 @@ static void a_deep_change_is_a_wall(struct world *w)
     g_string_append(path, "/f");
     CREATE(path->str, text);
     id = world_step(w);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     limits_configure(w, "max_single_step_size_bytes", 2000);
     OK(engine_put(w, path->str, O_TRUNC, "other"));
-    json_decref(world_close_step(w, world_step(w)));
+    world_end_step(w, world_step(w));
     limits_expect_unprotected(w, newest(w));
 }
 
@@ -221,8 +213,7 @@ static void commands_stay(struct world *w)
         commit(w);
     }
     g_assert_cmpuint(world_history_count(w), ==, 6);
-    json_decref(world_undo(w, 6));
-    world_assert_equal(w, before);
+    world_undo_to(w, 6, before);
 }
 
 static const struct {

@@ -67,7 +67,7 @@ static int64_t make(struct fixture *f, const char *path)
     int64_t id = world_step(w);
 
     CREATE(path, "text");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     return id;
 }
 
@@ -185,7 +185,7 @@ static int64_t make_with_command(struct fixture *f, const char *path,
                               json_pack("{s:I, s:s}", "step_id", (json_int_t)id,
                                         "command", command)));
     CREATE(path, "text");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     return id;
 }
 
@@ -228,7 +228,7 @@ static void make_large(struct fixture *f, unsigned steps)
 
             CREATE(path, "");
         }
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
     }
 }
 

@@ -24,11 +24,9 @@ struct bound_case {
 static void check_redo(struct world *w, GPtrArray *before, GPtrArray *after)
 {
     for (int i = 0; i < 2; i++) {
-        json_decref(world_redo(w, 1));
-        world_assert_equal(w, after);
+        world_redo_to(w, 1, after);
         g_assert_cmpuint(world_history_count(w), ==, 1);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
     }
 }
 
@@ -53,8 +51,7 @@ static void run_undo_case(gconstpointer data)
         json_decref(report);
         g_assert_cmpuint(world_history_count(w), ==, 1);
         after = world_snapshot(w);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
         g_assert_cmpuint(world_history_count(w), ==, 0);
         check_redo(w, before, after);
     }
@@ -102,7 +99,7 @@ static void ui16(gconstpointer data)
     WRITE("small.txt", "after one");
     DO(unlink, "run.sh");
     DO(rename, "src", "lib", 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     one = world_snapshot(w);
     id = world_step(w);
     WRITE("small.txt", "after two");
@@ -110,19 +107,16 @@ static void ui16(gconstpointer data)
     DO(unlink, "third");
     DO(unlink, "lib/main.c");
     DO(rename, "lib", "src", 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     two = world_snapshot(w);
     id = world_step(w);
     engine_remove_tree(w, "");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpuint(world_history_count(w), ==, 3);
 
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, two);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, one);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, zero);
+    world_undo_to(w, 1, two);
+    world_undo_to(w, 1, one);
+    world_undo_to(w, 1, zero);
     world_free(w);
 }
 
@@ -141,18 +135,17 @@ static void ui16_restart(gconstpointer data)
     zero = world_snapshot(w);
     id = world_step(w);
     engine_rename_into_new_dir(w);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     id = world_step(w);
     DO(unlink, "third");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     w->backend->stop(w);
     g_assert_true(world_start(w));
     g_assert_null(w->recovery);
     id = world_step(w);
     engine_remove_tree(w, "");
-    json_decref(world_close_step(w, id));
-    json_decref(world_undo(w, 3));
-    world_assert_equal(w, zero);
+    world_end_step(w, id);
+    world_undo_to(w, 3, zero);
     world_free(w);
 }
 
@@ -200,9 +193,8 @@ static void ui21(gconstpointer data)
     WRITE("small.txt", "second, of the same ambient step");
     id = world_step(w); /* opening a step closes the ambient one */
     g_assert_cmpuint(world_history_count(w), ==, 1);
-    json_decref(world_close_step(w, id));
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_end_step(w, id);
+    world_undo_to(w, 1, before);
     world_free(w);
 }
 
@@ -219,14 +211,13 @@ static void ui22(gconstpointer data)
         before = world_snapshot(a);
         id = world_step(a);
         WRITE("small.txt", "in a");
-        json_decref(world_close_step(a, id));
+        world_end_step(a, id);
         id = world_step(b);
         w = b;
         WRITE("small.txt", "in b");
-        json_decref(world_close_step(b, id));
+        world_end_step(b, id);
         other = world_snapshot(b);
-        json_decref(world_undo(a, 1));
-        world_assert_equal(a, before);
+        world_undo_to(a, 1, before);
         world_assert_equal(b, other);
     }
     world_free(a);
@@ -250,10 +241,10 @@ static void old_handle(gconstpointer data)
     handle = w->backend->open(w, "small.txt", O_RDWR);
     id = world_step(w);
     DO(unlink, "small.txt");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     id = world_step(w);
     OK(w->backend->write(w, handle, "into the void", 13, 0));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     w->backend->close(w, handle);
     json_decref(world_undo(w, world_history_count(w)));
     world_assert_equal(w, before);
@@ -282,7 +273,7 @@ static void errors(gconstpointer data)
         w, "step.open", json_pack("{s:i}", "step_id", 99), &error));
     g_assert_cmpint(error->code, ==, 3006);
     g_clear_error(&error);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_null(w->backend->request(
         w, "step.open", json_pack("{s:I}", "step_id", (json_int_t)id), &error));
     g_assert_cmpint(error->code, ==, 1004);
@@ -315,7 +306,7 @@ static void cr05(gconstpointer data)
     if (world_start(w)) {
         id = world_step(w);
         WRITE("small.txt", "x");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         w->backend->stop(w);
         g_assert_false(wal_exists(w));
         step = g_build_filename(w->undo_dir, "steps", "1", NULL);
@@ -380,7 +371,7 @@ static void empty_step(gconstpointer data)
         g_assert_cmpuint(world_history_count(w), ==, 0);
         g_assert_false(wal_exists(w));
         id = world_step(w); /* its id is not reused */
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
     }
     world_free(w);
 }

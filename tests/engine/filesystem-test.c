@@ -123,14 +123,11 @@ static void run_parents(struct world *w, void (*change)(struct world *w))
     int64_t id = world_step(w);
 
     change(w);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     after = world_snapshot(w);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
-    json_decref(world_redo(w, 1));
-    world_assert_equal(w, after);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
+    world_redo_to(w, 1, after);
+    world_undo_to(w, 1, before);
     world_step(w);
     change(w);
     w->backend->kill(w);
@@ -217,9 +214,8 @@ static void append_refused(gconstpointer backend)
         WRITE("d/old", "new"); /* the file itself is not append-only */
         CREATE("d/sub/new", "new");
         CREATE("two", "2");
-        json_decref(world_close_step(w, id));
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_end_step(w, id);
+        world_undo_to(w, 1, before);
         world_step(w);
         CREATE("two", "2");
         w->backend->kill(w);
@@ -264,12 +260,11 @@ static void append_since(gconstpointer backend)
 
     if (start_on(w, &ext4, fill_fixed)) {
         before = world_snapshot(w);
-        json_decref(world_close_step(w, make_stuck(w)));
+        world_end_step(w, make_stuck(w));
         expect_stuck(w);
         expect_stuck(w);
         set_append(w, "d", false);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
         CREATE("other", "other");
     }
     end_world(w);
@@ -285,9 +280,9 @@ static void append_discard(gconstpointer backend)
     int64_t id;
 
     if (start_on(w, &ext4, fill_fixed)) {
-        json_decref(world_close_step(w, world_step(w)));
+        world_end_step(w, world_step(w));
         id = make_stuck(w);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         expect_stuck(w);
         between = world_snapshot(w);
         json_decref(world_request(w, "discard", NULL));
@@ -302,11 +297,10 @@ static void append_discard(gconstpointer backend)
                       ERROR_INVALID_FIELD);
         id = world_step(w);
         WRITE("f", "again");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         w->backend->stop(w);
         g_assert_true(world_start(w));
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, between);
+        world_undo_to(w, 1, between);
         g_assert_true(g_file_test(damaged, G_FILE_TEST_IS_DIR));
         set_append(w, "d", false);
     }
@@ -431,8 +425,7 @@ static void full_end(struct world *w, bool reserve)
     w->backend->stop(w);
     g_assert_true(world_start(w));
     g_assert_cmpuint(world_history_count(w), ==, 1);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
 }
 
 static void full_killed(struct world *w, bool reserve)

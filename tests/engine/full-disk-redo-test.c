@@ -37,7 +37,7 @@ static void fill_step(struct world *w)
     int64_t id = world_step(w);
 
     g_assert_cmpint(full_disk_write(w, "new", 100), <, 40);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 /* Undo of a step that filled the disk frees the space. */
@@ -108,7 +108,7 @@ static void a_small_redo_stays(gconstpointer data)
     full_disk_fill(w);
     id = world_step(w);
     OK(w->backend->unlink(w, "c"));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     json_decref(world_undo(w, 1));
     g_assert_cmpint(redoable(w), ==, 1);
     json_decref(world_redo(w, 1));

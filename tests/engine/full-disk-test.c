@@ -34,7 +34,7 @@ static void unlink_step(struct world *w, const char *name)
     int64_t id = world_step(w);
 
     OK(w->backend->unlink(w, name));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 /* Return the steps in the next event of eviction; 0: none. */
@@ -70,7 +70,7 @@ static void gives_way(gconstpointer data)
     unlink_step(w, "b");
     id = world_step(w);
     g_assert_cmpint(full_disk_write(w, "new", 44), ==, 44);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(evicted(w, "disk_full"), ==, 1);
     g_assert_cmpint(evicted(w, "disk_full"), ==, 0); /* 2 is left */
     json_decref(world_undo(w, 2));
@@ -93,9 +93,8 @@ static void no_room(gconstpointer data)
     count = full_disk_write(w, "new", 100);
     g_assert_cmpint(count, >, 20);
     g_assert_cmpint(count, <, 40);
-    json_decref(world_close_step(w, id));
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_end_step(w, id);
+    world_undo_to(w, 1, before);
     full_disk_end(w);
 }
 
@@ -125,10 +124,9 @@ static void removes(gconstpointer data)
 
         OK(w->backend->unlink(w, name));
     }
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpuint(world_history_count(w), ==, 1);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     full_disk_end(w);
 }
 
@@ -146,14 +144,13 @@ static void small_steps_stay(gconstpointer data)
     unlink_step(w, "precious");
     id = world_step(w);
     OK(w->backend->put(w, "small", O_CREAT, "x", 1, 0));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     id = world_step(w);
     g_assert_cmpint(full_disk_write(w, "new", 100), <, 40);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(evicted(w, "disk_full"), ==, 0);
     g_assert_cmpuint(world_history_count(w), ==, 3);
-    json_decref(world_undo(w, 3));
-    world_assert_equal(w, before);
+    world_undo_to(w, 3, before);
     full_disk_end(w);
 }
 
@@ -213,7 +210,7 @@ static void rename_with(struct world *w, int count, bool killed)
             w->backend->kill(w);
             g_assert_true(world_start(w));
         } else {
-            json_decref(world_close_step(w, count + 1));
+            world_end_step(w, count + 1);
             json_decref(world_undo(w, 1));
         }
         json_decref(opened);
@@ -269,7 +266,7 @@ static void share_is_full(gconstpointer data)
             w->backend->kill(w);
             g_assert_true(world_start(w));
         } else {
-            json_decref(world_close_step(w, id));
+            world_end_step(w, id);
             json_decref(world_undo(w, 1));
         }
         world_assert_equal(w, before);
@@ -291,10 +288,9 @@ static void full_by_others(gconstpointer data)
     id = world_step(w);
     OK(w->backend->chmod(w, "a", 0600));
     OK(w->backend->put(w, "b", 0, "new", 3, 0));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     use_up_inodes(w);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     full_disk_end(w);
 }
 
@@ -360,8 +356,7 @@ static void min_free(gconstpointer data)
     unlink_step(w, "b");
     g_assert_cmpint(evicted(w, "min_free"), ==, 1);
     g_assert_cmpuint(world_history_count(w), ==, 1);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     full_disk_end(w);
 }
 
@@ -378,7 +373,7 @@ static void min_free_of_others(gconstpointer data)
 
         OK(w->backend->chmod(w, "a", i % 2 ? 0600 : 0644));
         OK(w->backend->put(w, "small", O_CREAT, "x", 1, i));
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
     }
     g_assert_cmpint(evicted(w, "min_free"), ==, 0);
     g_assert_cmpuint(world_history_count(w), ==, 4);

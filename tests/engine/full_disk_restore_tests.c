@@ -26,11 +26,11 @@ static void do_steps(struct world *w)
     int64_t id = world_step(w);
 
     g_assert_cmpint(full_disk_write(w, "data", FILE_MIB), ==, FILE_MIB);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     id = world_step(w);
     OK(w->backend->unlink(w, "data"));
     OK(w->backend->put(w, "c", 0, "changed", 7, 100));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 /* Leave this much space. */

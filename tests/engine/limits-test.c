@@ -75,8 +75,7 @@ static void ui18(gconstpointer data)
     expect_evicted(w, "max_step_count", 1, 2);
     expect_steps(w, 3, 5);
     limits_rollback_refused(w, 4, true, ERROR_NOTHING_TO_UNDO);
-    json_decref(world_undo(w, 3));
-    world_assert_equal(w, before);
+    world_undo_to(w, 3, before);
     /* Their ids are not reused. */
     w->backend->stop(w);
     world_start(w);
@@ -120,8 +119,7 @@ static void ui19(gconstpointer data)
     limits_overwrite_step(w, 1, 21);
     expect_evicted(w, "max_log_size", 1, 3);
     expect_steps(w, 4, 5);
-    json_decref(world_undo(w, 2));
-    world_assert_equal(w, before);
+    world_undo_to(w, 2, before);
     world_free(w);
 }
 
@@ -139,7 +137,7 @@ static void ui19_one_step(gconstpointer data)
     id = world_step(w);
     for (unsigned i = 0; i < 4; i++)
         limits_overwrite(w, i, 30 + i);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     limits_expect_unprotected(w, id);
     expect_steps(w, 1, 2);
     world_free(w);
@@ -168,8 +166,7 @@ static void moved_is_free(gconstpointer data)
     world_start(w); /* the limits are the defaults again */
     limits_configure(w, "max_log_size_bytes", FILE_SIZE);
     expect_steps(w, id, id);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     world_free(w);
 }
 
@@ -217,7 +214,7 @@ static void large_trash(gconstpointer data)
 
             OK(w->backend->unlink(w, name));
         }
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         limits_small_step(w, "evicts");
         expect_evicted(w, "max_step_count", id, id);
         w->backend->stop(w);

@@ -133,7 +133,7 @@ static void amid_work(struct edits *f)
         int64_t id = world_step(f->w);
 
         edits_client_put(f, "file", 0, "new");
-        json_decref(world_close_step(f->w, id));
+        world_end_step(f->w, id);
         if (i % 3 == 0)
             world_step(f->w); /* the next start rolls it back */
         stop_amid_work(f, (guint32)i * 7 + 1);

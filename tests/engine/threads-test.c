@@ -236,7 +236,7 @@ static void run_agent_step(struct world *w, GRand *rand)
         json_decref(ask(w, "step.abort",
                         json_pack("{s:I}", "step_id", (json_int_t)id)));
     else
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
 }
 
 static void run_agent(struct world *w, GRand *rand, guint floor,
@@ -269,7 +269,7 @@ static void fill(struct world *w)
 static void take_all_back(struct world *w, guint floor)
 {
     /* An open ambient step counts as a step, too. */
-    json_decref(world_close_step(w, world_step(w)));
+    world_end_step(w, world_step(w));
     while (world_history_count(w) > floor)
         json_decref(world_undo(w, 1));
 }

@@ -81,8 +81,7 @@ static void expect_goes_on(struct world *w)
     g_assert_null(w->backend->request(w, "rollback",
                                       json_pack("{s:i}", "steps", 2), &error));
     g_assert_nonnull(strstr(error->message, "only 1 newer step can be undone"));
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     limits_rollback_refused(w, 1, false, ERROR_STEP_UNPROTECTED);
 }
 
@@ -183,7 +182,7 @@ static void a_diff_shows_only_known_content(gconstpointer data)
         OK(w->backend->put(w, name, O_CREAT, "new", 3, 0));
     }
     OK(w->backend->rename(w, "new0", "file6", 0));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     expect_diff(w, id, files, "file0", NULL);
     limits_small_step(w, "above");
     w->backend->stop(w);
@@ -246,7 +245,7 @@ static void a_wall_is_reported(gconstpointer data)
     g_assert_nonnull(strstr(message, "at file1 (64.0 KiB): it and older steps "
                                      "cannot be undone; newer ones can"));
     json_decref(event);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     limits_small_step(w, "above");
     answer = world_request(w, "history", NULL);
     json_array_foreach(json_object_get(answer, "steps"), i, step)
@@ -298,19 +297,15 @@ static void more_is_kept_on_a_large_disk(gconstpointer data)
     between = world_snapshot(w);
     id = world_step(w);
     put_large(w, 'b');
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     after = world_snapshot(w);
     limits_small_step(w, "above");
     g_assert_null(limits_take_warning(w, "step_unprotected"));
     g_assert_null(limits_take_warning(w, "steps_evicted"));
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, after);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, between);
-    json_decref(world_redo(w, 1));
-    world_assert_equal(w, after);
-    json_decref(world_undo(w, 2));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, after);
+    world_undo_to(w, 1, between);
+    world_redo_to(w, 1, after);
+    world_undo_to(w, 2, before);
     world_free(w);
 }
 
@@ -375,7 +370,7 @@ static void ui17_one_file(gconstpointer data)
     limits_configure(w, "max_single_step_size_bytes", FILE_SIZE / 2);
     id = world_step(w);
     OK(w->backend->put(w, "file0", O_TRUNC, "x", 1, 0));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     limits_expect_unprotected(w, id);
     expect_wall(w, id);
     world_free(w);
@@ -398,7 +393,7 @@ static void dos01(gconstpointer data)
     }
     limits_expect_unprotected(w, id);
     json_decref(world_request(w, "status", NULL));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     expect_wall(w, id);
     expect_goes_on(w);
     world_free(w);

@@ -71,8 +71,7 @@ static void creates(gconstpointer data)
     g_assert_cmpstr(json_string_value(json_object_get(step, "type")), ==,
                     "api");
     json_decref(history);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     world_free(w);
 }
 
@@ -95,8 +94,7 @@ static void overwrites(gconstpointer data)
     OK(w->backend->stat(w, "file", &is));
     g_assert_cmpuint(is.st_ino, ==, was.st_ino);
     g_assert_cmpuint(is.st_mode, ==, was.st_mode);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     world_free(w);
 }
 
@@ -180,7 +178,7 @@ static void step_active(gconstpointer data)
     id = world_step(w);
     refused(w, "x", ERROR_STEP_ACTIVE);
     world_assert_equal(w, before);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     json_decref(write_file(w, "x", "text"));
     refused(w, "../x", ERROR_PATH_OUTSIDE_ROOT);
     g_assert_cmpuint(world_history_count(w), ==, 1);
@@ -249,8 +247,7 @@ static void replaces(gconstpointer data)
     json_decref(report);
     expect_text(w, "file", "short");
     g_assert_cmpuint(world_history_count(w), ==, 2);
-    json_decref(world_undo(w, 2));
-    world_assert_equal(w, before);
+    world_undo_to(w, 2, before);
     world_free(w);
 }
 
@@ -266,7 +263,7 @@ static void replaces_nothing_in_a_step(gconstpointer data)
     not_replaced(w, "file", "a longer content than the new one",
                  ERROR_STEP_ACTIVE);
     OK(w->backend->put(w, "file", O_TRUNC, "a guest's", 9, 0));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     not_replaced(w, "file", "a longer content than the new one",
                  ERROR_IO_ERROR);
     expect_text(w, "file", "a guest's");

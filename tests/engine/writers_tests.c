@@ -209,7 +209,7 @@ static void kept(struct fixture *f, gconstpointer data)
 
     put(w, "file", 101);
     answer(f);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     check_newest(w, "1");
     preview = world_request(w, "preview", NULL);
     check_by(json_array_get(json_object_get(preview, "steps"), 0), "file", "1");
@@ -248,7 +248,7 @@ static void asked_once(struct fixture *f, gconstpointer data)
         put(w, i % 2 ? "one" : "two", 101);
     json_decref(control_client_request(f->supervisor, "status", NULL, NULL));
     g_assert_null(control_client_event(f->supervisor, "event.writers"));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 static void bad_answers(struct fixture *f, gconstpointer data)

@@ -33,7 +33,7 @@ void edits_client_step(struct edits *f, const char *path, const char *text)
     int64_t id = world_step(f->w);
 
     edits_client_put(f, path, O_CREAT, text);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
 }
 
 json_t *edits_undo_payload(bool force)
@@ -245,7 +245,7 @@ void edits_make_and_edit(struct edits *f, const char *dir)
     int64_t id = world_step(f->w);
 
     g_assert_cmpint(f->w->backend->mkdir(f->w, dir, 0755), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_barriers_seen(f);
     edits_shell(f, command);
     edits_barriers_seen(f);

@@ -76,7 +76,7 @@ int64_t limits_overwrite_step(struct world *w, unsigned i, guint32 seed)
     int64_t id = world_step(w);
 
     limits_overwrite(w, i, seed);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     return id;
 }
 
@@ -85,7 +85,7 @@ void limits_small_step(struct world *w, const char *text)
     int64_t id = world_step(w);
 
     OK(w->backend->put(w, "other", O_TRUNC, text, strlen(text), 0));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 /* ---- event.warning ------------------------------------------------------- */

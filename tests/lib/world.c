@@ -138,6 +138,11 @@ json_t *world_redo(struct world *world, unsigned steps)
                          json_pack("{s:i}", "steps", (int)steps));
 }
 
+void world_end_step(struct world *world, int64_t id)
+{
+    json_decref(world_close_step(world, id));
+}
+
 guint world_history_count(struct world *world)
 {
     json_t *answer = world_request(world, "history", NULL);
@@ -168,6 +173,18 @@ void world_assert_equal(struct world *world, GPtrArray *before)
         g_test_message("the tree differs (- before, + now):\n%s", diff);
         g_test_fail();
     }
+}
+
+void world_undo_to(struct world *world, unsigned steps, GPtrArray *wanted)
+{
+    json_decref(world_undo(world, steps));
+    world_assert_equal(world, wanted);
+}
+
+void world_redo_to(struct world *world, unsigned steps, GPtrArray *wanted)
+{
+    json_decref(world_redo(world, steps));
+    world_assert_equal(world, wanted);
 }
 
 void world_assert_changed(struct world *world, GPtrArray *before)

@@ -155,12 +155,17 @@ int64_t world_step(struct world *world);
 json_t *world_close_step(struct world *world, int64_t id); /* the report */
 json_t *world_undo(struct world *world, unsigned steps);
 json_t *world_redo(struct world *world, unsigned steps);
+void world_end_step(struct world *world, int64_t id); /* without the report */
 guint world_history_count(struct world *world);
 
 /* Take a snapshot of the tree, on the host; asserts that it is readable. */
 GPtrArray *world_snapshot(struct world *world);
 void world_assert_equal(struct world *world, GPtrArray *before);
 void world_assert_changed(struct world *world, GPtrArray *before);
+
+/* Undo or redo so many steps, after which the tree must equal this snapshot. */
+void world_undo_to(struct world *world, unsigned steps, GPtrArray *wanted);
+void world_redo_to(struct world *world, unsigned steps, GPtrArray *wanted);
 
 /* Return a file's text through the backend's tree, on the host; NULL if none.
  */

@@ -3,25 +3,14 @@
 """Folders that are added to a running local sandbox, and removed from it: at their
 own paths, with their own undo logs, as root and as an ordinary user."""
 import os
-import shutil
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import AS_USER, USER, give, left_of, need  # noqa: E402
+from local_agent import begin, folder, ok  # noqa: E402
+from local_case import USER, left_of, need  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
 from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
-
-
-def folder(place, name):
-    path = os.path.join(place.root, name)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def ok(answer):
-    assert answer["status"] == "ok", answer
-    return answer["payload"]
 
 
 def done(agent, command):
@@ -29,22 +18,6 @@ def done(agent, command):
     report = ok(agent.ask("agent.execute", command=command))
     equal((command, report["exit_code"]), (command, 0))
     return report
-
-
-def begin(place, user=False, **payload):
-    need()
-    wrapper, env = (), {}
-    if user:
-        give(place)
-        devices = place.root + ".devices"
-        os.makedirs(devices, exist_ok=True)
-        wrapper = ("unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER))
-        env = {"HOME": place.root + "/home"}
-    agent = Agent(place, wrapper=wrapper, STEPBACK_QEMU=None, **env)
-    payload.setdefault("working_directories", [{"path": place.share}])
-    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
-                 **payload))
-    return agent
 
 
 def comes_and_goes(place, user):
@@ -92,10 +65,7 @@ def a_folder_comes_and_goes(place):
 @sandbox_test
 def of_an_ordinary_user(place):
     """the same as an ordinary user, in a second user namespace"""
-    try:
-        comes_and_goes(place, True)
-    finally:
-        shutil.rmtree(place.root + ".devices", ignore_errors=True)
+    comes_and_goes(place, True)
 
 
 @sandbox_test

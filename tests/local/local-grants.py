@@ -4,45 +4,17 @@
 sandbox, granted while it waits, at the folder's own path."""
 import json
 import os
-import shutil
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import AS_USER, LOCAL, USER, call, give, need  # noqa: E402
+from local_agent import begin, folder, ok  # noqa: E402
+from local_case import LOCAL, call, need  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
+from stdio_client import contains, equal, eventually, main  # noqa: E402
 
 STEP = "/run/stepback/step"
-
-
-def folder(place, name):
-    path = os.path.join(place.root, name)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def ok(answer):
-    assert answer["status"] == "ok", answer
-    return answer["payload"]
-
-
-def begin(place, user=False):
-    need()
-    wrapper, env = (), {}
-    if user:
-        give(place)
-        devices = place.root + ".devices"
-        shutil.rmtree(devices, ignore_errors=True)
-        os.makedirs(devices)
-        wrapper = ("unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER))
-        env = {"HOME": place.root + "/home"}
-    agent = Agent(place, wrapper=wrapper, STEPBACK_QEMU=None,
-                  XDG_STATE_HOME=place.root + "/state", **env)
-    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
-                 working_directories=[{"path": place.share}]))
-    return agent
 
 
 def ask(agent, command):
@@ -114,10 +86,7 @@ def narrowed_and_kept(place):
 @sandbox_test
 def of_an_ordinary_user(place):
     """the same as an ordinary user, in a second user namespace"""
-    try:
-        granted(place, True)
-    finally:
-        shutil.rmtree(place.root + ".devices", ignore_errors=True)
+    granted(place, True)
 
 
 @sandbox_test

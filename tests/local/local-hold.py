@@ -10,9 +10,10 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import AS_USER, USER, cgroup_of, give, left_of, need, run  # noqa: E402
+from local_agent import begin  # noqa: E402
+from local_case import cgroup_of, left_of, run  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import Agent, Skip, equal, eventually, main, snapshot  # noqa: E402
+from stdio_client import Skip, equal, eventually, main, snapshot  # noqa: E402
 
 TRIGGERED = "event.safeguard_triggered"
 FILES = 8
@@ -26,26 +27,15 @@ kill $ticker; exit $status
 """
 
 
-def begin(place, user=False, **payload):
-    need()
+def begin_asking(place, user=False, **payload):
     os.mkdir(place.share + "/tree")
     for i in range(FILES):
         with open("%s/tree/%d" % (place.share, i), "w") as file:
             file.write("content %d" % i)
     place.before = snapshot(place.share)
-    wrapper, env = (), {}
-    if user:
-        give(place)
-        devices = place.root + ".devices"
-        os.makedirs(devices, exist_ok=True)
-        wrapper = ("unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER))
-        env = {"HOME": place.root + "/home"}
-    agent = Agent(place, wrapper=wrapper, STEPBACK_QEMU=None, **env)
-    answer = agent.ask("session.start", isolation="local", network_policy="disabled",
-                       working_directories=[{"path": place.share}],
-                       safeguard={"delete_threshold": 3, "timeout_seconds": 60},
-                       **payload)
-    assert answer["status"] == "ok", answer
+    agent = begin(place, user,
+                  safeguard={"delete_threshold": 3, "timeout_seconds": 60},
+                  **payload)
     place.cgroup = cgroup_of(agent.process.pid) if not user else None
     if not user and not place.cgroup:
         raise Skip("there is no cgroup version 2 to pause a sandbox by")
@@ -78,7 +68,7 @@ def decide(agent, event, action):
 @sandbox_test
 def allowed(place):
     """all processes wait until the change is allowed, which then succeeds"""
-    agent = begin(place)
+    agent = begin_asking(place)
     # The time of the question is not the command's.
     id, event = trigger(agent, timeout_seconds=4)
     ticks(agent, 0.5)  # what was on its way
@@ -98,7 +88,7 @@ def allowed(place):
 @sandbox_test
 def denied(place):
     """a denial rolls the command back, and the sandbox goes on"""
-    agent = begin(place)
+    agent = begin_asking(place)
     id, event = trigger(agent)
     decide(agent, event, "deny")
     equal(agent.response(id)["error"]["code"], "denied")
@@ -111,7 +101,7 @@ def denied(place):
 @sandbox_test
 def stopped(place):
     """a sandbox that is paused can be stopped"""
-    agent = begin(place)
+    agent = begin_asking(place)
     trigger(agent)
     equal(agent.ask("session.stop")["status"], "ok")
     equal(agent.close(), 0)
@@ -123,7 +113,7 @@ def stopped(place):
 def killed(place):
     """the supervisor is killed while the sandbox is paused: nothing is left, and
     the next start recovers the folder and removes the cgroup"""
-    agent = begin(place)
+    agent = begin_asking(place)
     trigger(agent)
     agent.kill()
     assert eventually(lambda: not left_of(place), 20), left_of(place)
@@ -135,7 +125,7 @@ def killed(place):
 @sandbox_test
 def without_cgroups(place):
     """where no cgroup can be made, the change waits alone"""
-    agent = begin(place, user=True)
+    agent = begin_asking(place, user=True)
     id, event = trigger(agent)
     ticks(agent, 0.5)
     assert ticks(agent, 1) > 5

@@ -236,10 +236,9 @@ static void run_case(struct world *w, guint number)
     before = world_snapshot(w);
     id = world_step(w);
     cases[number].change(w);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     world_assert_changed(w, before);
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     /* And in a step that is never completed. */
     world_step(w);
     cases[number].change(w);
@@ -293,10 +292,9 @@ static void small_cost(gconstpointer data)
         id = world_step(w);
         DO(put, "huge", 0, "four", 4, (off_t)1 << 29);
         DO(put, "huge", 0, "more", 4, ((off_t)1 << 29) + 5000);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         g_assert_cmpint(log_bytes(w), <=, MIB);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
     }
     world_free(w);
 }
@@ -316,10 +314,9 @@ static void hole_cost(gconstpointer data)
         id = world_step(w);
         DO(put, "huge", 0, "four", 4, (off_t)1 << 29);
         DO(truncate, "huge", 0);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         g_assert_cmpint(log_bytes(w), <=, 10000);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
     }
     world_free(w);
 }
@@ -346,11 +343,10 @@ static void compressed(gconstpointer data)
         before = world_snapshot(w);
         id = world_step(w);
         DO(put, "dull", O_TRUNC, "x", 1, 0);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         g_assert_true(wait_for_compressed(w));
         g_assert_cmpint(log_size(w, PACK_COMPRESSED), <, 10000);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
     }
     world_free(w);
 }
@@ -368,10 +364,9 @@ static void compress_races_undo(gconstpointer data)
             int64_t id = world_step(w);
 
             cut_to_nothing(w);
-            json_decref(world_close_step(w, id));
+            world_end_step(w, id);
             g_usleep((gulong)i * 500);
-            json_decref(world_undo(w, 1));
-            world_assert_equal(w, before);
+            world_undo_to(w, 1, before);
         }
     }
     world_free(w);
@@ -423,11 +418,10 @@ static void reflink(gconstpointer data)
         id = world_step(w);
         first_block(w);
         DO(put, "small", 0, "S", 1, 0); /* too small to be worth it */
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         g_assert_true(has_clone(w));
         g_assert_cmpint(log_bytes(w), <, 4096);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
         w->backend->stop(w);
         loop_fs_unmount(w);
     } else {

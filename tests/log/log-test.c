@@ -51,7 +51,7 @@ static void text_step(struct world *w, const char *text)
     int64_t id = world_step(w);
 
     set_text(w, "file", text);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 static struct world *start_world(gconstpointer backend)
@@ -241,7 +241,7 @@ static void ul03(gconstpointer data)
     set_text(w, "file", "changed");
     g_assert_true(log_has(w, "wal/in_progress/manifest.jsonl"));
     g_assert_false(log_has(w, "steps/1"));
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_false(log_has(w, "wal/in_progress"));
     g_assert_true(g_file_get_contents(manifest, &text, NULL, NULL));
     g_assert_nonnull(strstr(text, "{\"t\":\"end\""));
@@ -329,7 +329,7 @@ static void ul05(gconstpointer data)
     version = log_path(w, "version");
     id = world_step(w);
     world_refused(w, "discard", NULL, ERROR_STEP_ACTIVE);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     json_decref(world_request(w, "discard", NULL));
     g_assert_true(g_file_get_contents(version, &text, NULL, NULL));
     g_assert_cmpstr(text, ==, "1\n");
@@ -338,8 +338,7 @@ static void ul05(gconstpointer data)
     before = world_snapshot(w);
     OK(w->backend->unlink(w, "other"));
     text_step(w, "undone again"); /* and the ambient step before it */
-    json_decref(world_undo(w, 2));
-    world_assert_equal(w, before);
+    world_undo_to(w, 2, before);
     restart(w);
     g_assert_false(log_has(w, "discarded"));
     g_assert_cmpuint(world_history_count(w), ==, 0);
@@ -405,8 +404,7 @@ static void discard_healthy(gconstpointer data)
     g_assert_cmpuint(world_history_count(w), ==, 0);
     rollback_refused(w, 1, false, ERROR_NOTHING_TO_UNDO);
     text_step(w, "2");
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     world_free(w);
 }
 

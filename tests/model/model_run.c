@@ -153,7 +153,7 @@ static void close_step(struct model *m)
 {
     if (!m->step)
         return;
-    json_decref(world_close_step(m->w, m->step));
+    world_end_step(m->w, m->step);
     model_history_sync(m, MODEL_EVICTS_STEP);
 }
 
@@ -164,7 +164,7 @@ void model_end_ambient(struct model *m)
     if (!m->ambient)
         return;
     id = world_step(m->w);
-    json_decref(world_close_step(m->w, id));
+    world_end_step(m->w, id);
     model_history_sync(m, MODEL_EVICTS_STEP);
 }
 

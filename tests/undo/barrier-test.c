@@ -96,7 +96,7 @@ static void own_changes(struct edits *f)
     g_assert_cmpint(b->unlink(f->w, "dir/sub/file"), ==, 0);
     g_assert_cmpint(b->unlink(f->w, "dir/sub/gone"), ==, 0);
     g_assert_cmpint(b->rmdir(f->w, "dir/sub"), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     handle = b->open(f->w, "file", O_RDWR);
     g_assert_cmpint(b->write(f->w, handle, "late", 4, 0), ==, 0);
     b->close(f->w, handle);
@@ -113,7 +113,7 @@ static void before_redo(struct edits *f)
     json_t *answer;
 
     g_assert_cmpint(f->w->backend->mkdir(f->w, "made", 0755), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_undone(f);
     edits_shell(f, "mkdir made; rmdir made");
     world_refused(f->w, "redo", edits_undo_payload(false), ERROR_UNDO_BARRIER);
@@ -213,7 +213,7 @@ static void during(struct edits *f)
     edits_client_put(f, "file", 0, "new");
     edits_shell(f, "echo mine > file");
     edits_client_put(f, "file", 0, "NEW");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_refused(f, "file");
 }
 
@@ -226,7 +226,7 @@ static void followed(struct edits *f)
     g_assert_cmpint(b->mkdir(f->w, "new", 0755), ==, 0);
     g_assert_cmpint(b->mkdir(f->w, "new/sub", 0755), ==, 0);
     g_assert_cmpint(b->rename(f->w, "dir", "new/moved", 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_no_barrier(f);
     edits_shell(f, "echo mine > new/moved/sub/file; echo mine > new/sub/mine");
     edits_refused(f, "new/moved/sub/file");
@@ -256,7 +256,7 @@ static void overtaken(struct edits *f)
         g_assert_cmpint(b->mkdir(f->w, old, 0755), ==, 0);
         g_assert_cmpint(b->mkdir(f->w, sub, 0755), ==, 0);
     }
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_no_barrier(f);
     for (int i = 0; i < 20; i++) {
         g_autofree char *old = g_strdup_printf("old%d/sub/mine", i);
@@ -331,7 +331,7 @@ static void late_close(struct edits *f)
     id = world_step(f->w);
     handle = b->open(f->w, "file", O_RDWR);
     g_assert_cmpint(b->write(f->w, handle, "new", 3, 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     g_usleep(100000); /* until no event can be taken for the engine's own */
     edits_no_barrier(f);
     b->close(f->w, handle);

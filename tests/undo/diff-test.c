@@ -278,7 +278,7 @@ static void run_acts(struct copies *c)
         int64_t id = world_step(c->w);
 
         acts[i](c->w);
-        json_decref(world_close_step(c->w, id));
+        world_end_step(c->w, id);
         take_copy(c);
     }
 }
@@ -389,7 +389,7 @@ static void run_seed(const struct world_backend *backend, guint32 seed)
 
             for (int op = 0; op < OPS; op++)
                 random_op(w, rand);
-            json_decref(world_close_step(w, id));
+            world_end_step(w, id);
             if (world_history_count(w) > count)
                 take_copy(&c);
         }
@@ -427,7 +427,7 @@ static void test_refused(gconstpointer data)
         put(w, "file", 0, "new", 0);
         world_refused(w, "diff", json_pack("{s:I}", "step_id", id),
                       ERROR_STEP_ACTIVE);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         world_refused(w, "diff",
                       json_pack("{s:I, s:i}", "step_id", id, "first", -1),
                       ERROR_INVALID_FIELD);

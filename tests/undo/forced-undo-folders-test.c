@@ -58,7 +58,7 @@ static void temporary_name_stays(struct edits *f)
     put(f, "temporary", O_CREAT, "by the step", 0);
     put(f, "file", O_TRUNC, "by the step", 0);
     g_assert_cmpint(f->w->backend->unlink(f->w, "temporary"), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_write(f, "temporary", "theirs");
     json_decref(force(f));
     edits_assert_text(f, "temporary", "theirs");
@@ -76,7 +76,7 @@ static void homeless_file_is_kept(struct edits *f)
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub/file", "file", 0), ==,
                     0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_shell(f, "rm -r moved");
     json_decref(force(f));
     edits_assert_text(f, "file", "old");
@@ -103,7 +103,7 @@ static void homeless_folder_keeps_names(struct edits *f)
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub/folder", "file", 0),
                     ==, 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_shell(f, "rm -r moved");
     answer = force(f);
     assert_not_restored(answer, "dir");
@@ -122,7 +122,7 @@ static void file_in_place_of_folder_above(struct edits *f)
     g_assert_cmpint(f->w->backend->mkdir(f->w, "new", 0755), ==, 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "new/sub", 0), ==,
                     0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_shell(f, "rm new/sub/file; rm -r dir && printf theirs > dir");
     edited = world_snapshot(f->w);
     json_decref(force(f));
@@ -139,7 +139,7 @@ static void change_in_folder(struct edits *f)
     put(f, "dir/sub/file", O_TRUNC, "by the step", 0);
     put(f, "dir/sub/new", O_CREAT, "by the step", 0);
     g_assert_cmpint(f->w->backend->unlink(f->w, "dir/sub/gone"), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
 }
 
 static void host_remove_folder(struct edits *f)
@@ -182,7 +182,7 @@ static void moved_and_removed(struct edits *f, bool recorded)
     if (recorded)
         put(f, "dir/sub/new", O_CREAT, "by the step", 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "moved", 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_shell(f, "rm -r moved");
     edited = world_snapshot(f->w);
     answer = world_request(f->w, "preview", edits_undo_payload(true));
@@ -259,7 +259,7 @@ static void redo_keeps_what_has_no_place(struct edits *f)
     put(f, "large", O_CREAT, large, 0);
     id = world_step(f->w);
     put(f, "large", 0, part, 1);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     json_decref(world_undo(f->w, 1));
     edits_remove(f, "large");
     answer = world_request(f->w, "redo", edits_undo_payload(true));

@@ -316,7 +316,7 @@ static void run_case(struct edits *f, const struct change *change,
     int64_t id = world_step(f->w);
 
     change->make(f);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     if (!edit(f, change->result, kind)) {
         g_test_skip("there is nothing to edit");
         return;

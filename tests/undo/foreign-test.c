@@ -67,7 +67,7 @@ static void compared(struct edits *f)
         json_pack("{s:s}", "external_modification_policy", "warn")));
     edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     g_assert_cmpuint(told(f, "new/mine"), ==, 0);
     json_decref(world_request(
         f->w, "configure",
@@ -89,7 +89,7 @@ static void deep(struct edits *f)
     edits_write(f, "new/a/b/mine", "precious");
     edits_host_mkdir(f, "new/theirs");
     edits_write(f, "new/theirs/mine", "precious");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_refused(f, "new/a/b/mine");
     edits_refused(f, "new/theirs");
     g_assert_cmpuint(told(f, "new/a"), ==, 0);
@@ -105,7 +105,7 @@ static void at_a_name(struct edits *f)
     g_assert_cmpint(f->w->backend->unlink(f->w, "file"), ==, 0);
     edits_write(f, "new", "precious");
     edits_write(f, "file", "precious");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_refused(f, "new");
     edits_refused(f, "file");
 }
@@ -125,7 +125,7 @@ static void touched(struct edits *f)
     g_assert_cmpint(rc, ==, f->w->backend->log_elsewhere ? -ESTALE : 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "new/yours", "moved", 0), ==,
                     0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_refused(f, "new/mine");
     edits_refused(f, "moved");
 }
@@ -148,7 +148,7 @@ static void number_used_again(struct edits *f)
     if (handle)
         b->close(f->w, handle);
     edits_write(f, "new/third", "precious");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_refused(f, "new/mine");
     edits_refused(f, "new/theirs");
     edits_refused(f, "new/third");
@@ -162,7 +162,7 @@ static void ambient(struct edits *f)
     edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     id = world_step(f->w);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_refused(f, "new/mine");
 }
 
@@ -315,7 +315,7 @@ static void between_two_tries(struct edits *f)
     id = world_step(f->w);
     edits_client_put(f, "file", 0, "of the step");
     edits_client_put(f, "dir/file", 0, "of the step");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     if (!edits_set_attribute(f, "dir/file", "+i")) {
         g_test_skip("no file can be made immutable here");
         return;
@@ -373,7 +373,7 @@ static void own(struct edits *f)
         g_assert_cmpint(b->write(f->w, handle, "more", 4, 4), ==, 0);
         b->close(f->w, handle);
     }
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_undone(f);
     world_assert_equal(f->w, f->before);
 }
@@ -390,7 +390,7 @@ static void own_in_next_step(struct edits *f)
         g_assert_cmpint(b->handle_link(f->w, handle, "new/named"), ==, 0);
         b->close(f->w, handle);
     }
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_undone(f);
     world_assert_equal(f->w, f->before);
 }

@@ -68,7 +68,7 @@ static void close_and_undo(struct edits *f, int64_t id, const char *folder)
 {
     g_autoptr(GPtrArray) after = NULL;
 
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     after = world_snapshot(f->w);
     edits_refused(f, folder);
     edits_forced(f, folder);
@@ -152,7 +152,7 @@ static void older(struct edits *f)
     g_assert_cmpint(f->w->backend->unlink(f->w, "new/dir/file"), ==, -ESTALE);
     g_assert_cmpint(f->w->backend->mkdir(f->w, "new/dir/made", 0755), ==,
                     -ESTALE);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_assert_text(f, "new/dir/file", "old");
 }
 
@@ -181,7 +181,7 @@ static void onto_known_name(struct edits *f)
     }
     client_rename(f, "file", "name");
     edits_assert_text(f, "name", "old");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     if (edits_is_watched(f))
         edits_forced(f, "name");
     else
@@ -208,7 +208,7 @@ static void from_known_name(struct edits *f)
     client_rename(f, "file", "name");
     edits_assert_text(f, "name", "precious");
     edits_assert_text(f, "kept", "old");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_refused(f, "name");
     edits_forced(f, "name");
     edits_assert_text(f, "name", NULL);

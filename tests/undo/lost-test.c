@@ -27,7 +27,7 @@ static void write_step(struct world *w, const char *path, const char *text)
     int64_t id = world_step(w);
 
     put(w, path, O_CREAT, text);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 static void assert_text(struct world *w, const char *path, const char *text)
@@ -87,7 +87,7 @@ static void moved_into_created(struct world *w)
 
     g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
     put(w, "dir/sub/file", 0, "new");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(rename(from, to), ==, 0);
     refused(w, "dir");
     forced(w, NULL);
@@ -105,15 +105,14 @@ static void exchanged_with_created(struct world *w)
     g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
     g_assert_cmpint(w->backend->mkdir(w, "new/made", 0755), ==, 0);
     put(w, "dir/sub/file", 0, "new");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE),
                     ==, 0);
     refused(w, "dir");
     edited = world_snapshot(w);
     forced(w, NULL);
     world_assert_equal(w, before);
-    json_decref(world_redo(w, 1));
-    world_assert_equal(w, edited);
+    world_redo_to(w, 1, edited);
     write_step(w, "other", "the engine works on");
 }
 
@@ -128,13 +127,13 @@ static void below_moved(struct world *w)
 
     g_assert_cmpint(b->mkdir(w, "dir/sub/deep", 0755), ==, 0);
     g_assert_cmpint(b->mkdir(w, "dir/sub/deep/er", 0755), ==, 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     id = world_step(w);
     g_assert_cmpint(b->rmdir(w, "dir/sub/deep/er"), ==, 0);
     g_assert_cmpint(b->rmdir(w, "dir/sub/deep"), ==, 0);
     g_assert_cmpint(b->rename(w, "dir/sub/file", "arrived", 0), ==, 0);
     put(w, "file", 0, "new");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(rename(from, to), ==, 0);
     g_assert_cmpint(mkdir(from, 0755), ==, 0);
     refused(w, "dir/sub");
@@ -160,7 +159,7 @@ static void exchanged_and_lost(struct world *w)
     g_assert_cmpint(w->backend->rename(w, "dir/file", "dir/sub/x", 0), ==, 0);
     g_assert_cmpint(w->backend->rename(w, "dir", "file", RENAME_EXCHANGE), ==,
                     0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(rename(from, to), ==, 0); /* now the file */
     refused(w, "dir");
     forced(w, NULL);
@@ -180,7 +179,7 @@ static void makes_room(struct world *w)
     write_step(w, "dir/file", "mine");
     id = world_step(w);
     g_assert_cmpint(w->backend->rename(w, "dir/file", "file", 0), ==, 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(rename(from, to), ==, 0);
     g_assert_cmpint(mkdir(from, 0755), ==, 0);
     refused(w, "dir");
@@ -199,7 +198,7 @@ static void last_name_in_created(struct world *w)
 
     g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
     g_assert_cmpint(w->backend->link(w, "file", "new/last"), ==, 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(unlink(name), ==, 0);
     refused(w, "file");
     forced(w, NULL);
@@ -225,7 +224,7 @@ static void unlink_many(struct world *w, const char *stem)
 
     for (int i = 0; i < MANY; i++)
         g_assert_cmpint(w->backend->unlink(w, numbered(path, stem, i)), ==, 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 /* A step that changes files and moves symlinks. */
@@ -241,7 +240,7 @@ static void change_and_move(struct world *w)
                                   numbered(to, "dir/sub/l", i), 0),
                         ==, 0);
     }
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
 }
 
 /* Another process takes the numbers of the files, and frees them again: what is
@@ -268,13 +267,12 @@ static void given_again(struct world *w)
     id = world_step(w);
     for (int i = 0; i < MANY; i++)
         g_assert_cmpint(b->symlink(w, "x", numbered(path, "dir/x", i)), ==, 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     unlink_many(w, "dir/x");
     json_decref(world_undo(w, 2));
     before = world_snapshot(w);
     unlink_many(w, "dir/sub/l");
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
     forced(w, NULL);
     for (int i = 0; i < MANY; i++) {
         struct stat st;
@@ -316,7 +314,7 @@ static void replaced_with_number(struct world *w)
     g_assert_cmpint(w->backend->link(w, "file", "second"), ==, 0);
     id = world_step(w);
     g_assert_cmpint(w->backend->unlink(w, "second"), ==, 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     g_assert_cmpint(lstat(path, &st), ==, 0);
     g_usleep(20000); /* times have a granularity */
     g_assert_cmpint(unlink(path), ==, 0);
@@ -344,8 +342,7 @@ static void remade_with_number(struct world *w)
     unlink_many(w, "dir/s");
     unlink_many(w, "dir/f");
     json_decref(world_undo(w, 1));
-    json_decref(world_undo(w, 1));
-    world_assert_equal(w, before);
+    world_undo_to(w, 1, before);
 }
 
 /* ---- table of cases ------------------------------------------------------ */

@@ -219,7 +219,7 @@ static void an_act(struct world *w, const struct act *act)
     before = world_snapshot(w);
     id = world_step(w);
     CREATE("d/real", "change");
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     between = world_snapshot(w);
     id = world_step(w);
     act->run(w);
@@ -256,7 +256,7 @@ static void a_step_alone(struct world *w)
     before = world_snapshot(w);
     id = world_step(w);
     replace_by_same(w);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     json_decref(
         world_request(w, "rollback", json_pack("{s:s}", "counts", "changes")));
     world_assert_equal(w, before);

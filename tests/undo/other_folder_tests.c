@@ -157,7 +157,7 @@ static void closed(struct edits *f)
     g_autoptr(GPtrArray) now = NULL;
 
     change(f);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     f->w->backend->stop(f->w);
     replace_folder(f);
     now = world_snapshot(f->w);
@@ -184,7 +184,7 @@ static void undone(struct edits *f)
     g_autoptr(GPtrArray) changed = NULL;
 
     change(f);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     changed = world_snapshot(f->w);
     edits_undone(f);
     f->w->backend->stop(f->w);
@@ -207,7 +207,7 @@ static void stranger(struct edits *f)
     json_t *answer, *first;
 
     change(f);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     f->w->backend->stop(f->w);
     replace_folder(f);
     g_assert_true(world_start(f->w));
@@ -242,7 +242,7 @@ static void stranger_unfinished(struct edits *f)
     struct ic *ic;
 
     change(f);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     changed = world_snapshot(f->w);
     f->w->backend->stop(f->w);
     replace_folder(f);

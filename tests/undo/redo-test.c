@@ -38,7 +38,7 @@ static void do_step(struct walk *walk, void (*change)(struct world *w))
     int64_t id = world_step(walk->w);
 
     change(walk->w);
-    json_decref(world_close_step(walk->w, id));
+    world_end_step(walk->w, id);
     g_ptr_array_add(walk->trees, world_snapshot(walk->w));
     g_array_set_size(walk->ids, walk->at);
     g_array_append_val(walk->ids, id);
@@ -224,10 +224,10 @@ static void killed_before_commit(gconstpointer data)
     engine_fill_small(w);
     if (world_start(w)) {
         before = world_snapshot(w);
-        json_decref(world_close_step(w, world_step(w)));
+        world_end_step(w, world_step(w));
         number = world_step(w);
         WRITE("small.txt", "a step");
-        json_decref(world_close_step(w, number));
+        world_end_step(w, number);
         w->backend->stop(w);
         after = world_snapshot(w);
         id = only_entry(w, "steps");
@@ -238,10 +238,8 @@ static void killed_before_commit(gconstpointer data)
         world_assert_equal(w, before);
         redo = only_entry(w, "redo");
         g_assert_cmpint(g_ascii_strtoll(redo, NULL, 10), >, 1);
-        json_decref(world_redo(w, 1));
-        world_assert_equal(w, after);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_redo_to(w, 1, after);
+        world_undo_to(w, 1, before);
     }
     world_free(w);
 }
@@ -260,17 +258,16 @@ static void dropped(gconstpointer data)
         expect_nothing(w);
         id = world_step(w);
         WRITE("small.txt", "x");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         expect_nothing(w);
         json_decref(world_undo(w, 1));
         id = world_step(w); /* a step that changes nothing is not a change */
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         json_decref(world_redo(w, 1));
         json_decref(world_undo(w, 1));
         DO(chmod, "run.sh", 0700);
         expect_nothing(w);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
     }
     world_free(w);
 }
@@ -288,16 +285,15 @@ static void not_kept(gconstpointer data)
         before = world_snapshot(w);
         id = world_step(w);
         WRITE("small.txt", "the first step");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         id = world_step(w);
         DO(chmod, "run.sh", 0700);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         json_decref(world_undo(w, 1));
         json_decref(
             world_request(w, "configure",
                           json_pack("{s:i}", "max_single_step_size_bytes", 1)));
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
         expect_nothing(w);
         world_assert_equal(w, before);
     }
@@ -328,14 +324,11 @@ static void linked_back(gconstpointer data)
         before = world_snapshot(w);
         id = world_step(w);
         link_back(w);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         after = world_snapshot(w);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
-        json_decref(world_redo(w, 1));
-        world_assert_equal(w, after);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
+        world_redo_to(w, 1, after);
+        world_undo_to(w, 1, before);
     }
     world_free(w);
 }
@@ -350,7 +343,7 @@ static void open_step(gconstpointer data)
     if (world_start(w)) {
         id = world_step(w);
         WRITE("small.txt", "x");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         json_decref(world_undo(w, 1));
         world_step(w);
         g_assert_null(w->backend->request(w, "redo", NULL, &error));
@@ -400,7 +393,7 @@ static void preview(gconstpointer data)
     if (world_start(w)) {
         id = world_step(w);
         DO(rename, "run.sh", "walk.sh", 0);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         id = world_step(w);
         DO(rename, "walk.sh", "src/main.c", 0);
         WRITE("small.txt", "longer than it was before");
@@ -408,7 +401,7 @@ static void preview(gconstpointer data)
         CREATE("new", "new");
         DO(rename, "large.bin", "b", 0);
         DO(link, "b", "c");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         before = world_snapshot(w);
         answer = world_request(w, "preview", json_pack("{s:i}", "steps", 2));
         world_assert_equal(w, before); /* nothing was done */
@@ -443,7 +436,7 @@ static void preview_redone(gconstpointer data)
         id = world_step(w);
         engine_remove_tree(w, "d");
         DO(rmdir, "d");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         json_decref(world_undo(w, 1));
         json_decref(world_redo(w, 1));
         answer = world_request(w, "preview", NULL);
@@ -455,8 +448,7 @@ static void preview_redone(gconstpointer data)
                             find_change(answer, 0, "d/x"), "size_after")),
                         ==, 7);
         json_decref(answer);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
     }
     world_free(w);
 }
@@ -474,7 +466,7 @@ static void preview_refused(gconstpointer data)
         g_clear_error(&error);
         id = world_step(w);
         WRITE("small.txt", "of the step");
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         world_host_file(w, "small.txt", "from outside");
         g_assert_null(w->backend->request(w, "preview", NULL, &error));
         g_assert_cmpint(error->code, ==, 3001);

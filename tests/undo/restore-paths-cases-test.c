@@ -39,13 +39,10 @@ static void check(struct world *w, GPtrArray *before, GPtrArray *after)
     world_assert_equal(w, before);
     g_assert_cmpuint(world_history_count(w), ==, 2);
     for (int i = 0; i < 2; i++) {
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, after);
-        json_decref(world_redo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, after);
+        world_redo_to(w, 1, before);
     }
-    json_decref(world_undo(w, 2));
-    world_assert_equal(w, before);
+    world_undo_to(w, 2, before);
     g_assert_cmpuint(world_history_count(w), ==, 0);
 }
 
@@ -61,7 +58,7 @@ static void run_case(gconstpointer data)
         before = world_snapshot(w);
         id = world_step(w);
         bound->test->change(w);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         after = world_snapshot(w);
         check(w, before, after);
     }

@@ -50,7 +50,7 @@ static void refusals(gconstpointer backend)
     id = world_step(t.w);
     world_refused(t.w, "restore", restore_rig_payload(PATHS("file"), false),
                   ERROR_STEP_ACTIVE);
-    json_decref(world_close_step(t.w, id));
+    world_end_step(t.w, id);
     world_assert_equal(t.w, t.after);
     restore_rig_end(&t);
 }
@@ -124,7 +124,7 @@ static void privileged_bits(gconstpointer backend)
         before = world_snapshot(w);
         id = world_step(w);
         set_bits(w);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         json_decref(world_request(w, "restore",
                                   restore_rig_payload(PATHS("."), false)));
         world_assert_equal(w, before);
@@ -188,7 +188,7 @@ static void closed_to_owner(gconstpointer backend)
         t.before = world_snapshot(w);
         id = world_step(w);
         change_closed(w);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         t.after = world_snapshot(w);
         CHECK("closed/file");
         CHECK("closed/gone");

@@ -56,7 +56,7 @@ bool restore_rig_begin(struct restore_rig *t, gconstpointer backend,
     t->before = world_snapshot(t->w);
     id = world_step(t->w);
     first(t->w);
-    json_decref(world_close_step(t->w, id));
+    world_end_step(t->w, id);
     t->after = world_snapshot(t->w);
     return true;
 }

@@ -67,9 +67,8 @@ static void mounted_refused(gconstpointer backend)
         g_assert_cmpint(w->backend->rename(w, "a", "data/a", 0), ==, -EXDEV);
         g_assert_cmpint(w->backend->rename(w, "data/f", "b", 0), ==, -EROFS);
         WRITE("a", "new");
-        json_decref(world_close_step(w, id));
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_end_step(w, id);
+        world_undo_to(w, 1, before);
         w->backend->stop(w);
     }
     if (mounted)
@@ -97,7 +96,7 @@ static void mounted_twice(struct world *w, const char *first,
         before = world_snapshot(w);
         OK(w->backend->stat(w, first, &st));
         OK(w->backend->stat(w, second, &st));
-        json_decref(world_close_step(w, world_step(w)));
+        world_end_step(w, world_step(w));
         g_assert_cmpint(engine_put(w, "seen/new", O_CREAT, "x"), ==, -EROFS);
         g_assert_cmpint(engine_put(w, "seen/f", 0, "new"), ==, -EROFS);
         g_assert_cmpint(engine_put(w, "b", 0, "new"), ==, -EROFS);
@@ -108,8 +107,7 @@ static void mounted_twice(struct world *w, const char *first,
         WRITE("a", "new");
         OK(w->backend->rename(w, "data", "moved", 0));
         OK(w->backend->rename(w, "moved", "data", 0));
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
         WRITE("data/f", "new");
         w->backend->kill(w);
     }
@@ -229,19 +227,17 @@ static void program(gconstpointer backend)
         before = world_snapshot(w);
         id = world_step(w);
         change_program(w);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         pid = run_program(w);
         refused(w, "rollback", one_step(false), text);
         g_assert_cmpuint(world_history_count(w), ==, 1);
         end_program(pid);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
         pid = run_program(w);
         refused(w, "redo", one_step(false), text);
         end_program(pid);
         json_decref(world_redo(w, 1));
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        world_undo_to(w, 1, before);
         w->backend->stop(w);
     }
     world_free(w);
@@ -315,7 +311,7 @@ static void leased(gconstpointer backend, void (*change)(struct world *w),
         before = world_snapshot(w);
         id = world_step(w);
         change(w);
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         g_assert_cmpint(system(shell), ==, 0);
         fd = take_lease(w, at);
         refused(w, "rollback", one_step(force), "'d/program' is leased");
@@ -393,7 +389,7 @@ static void most_links(gconstpointer backend)
         id = world_step(w);
         OK(w->backend->unlink(w, "a"));
         OK(w->backend->unlink(w, "many/1"));
-        json_decref(world_close_step(w, id));
+        world_end_step(w, id);
         json_decref(world_undo(w, 1));
         OK(stat(path, &st));
         g_assert_cmpuint(st.st_nlink, ==, MOST_LINKS);

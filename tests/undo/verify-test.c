@@ -64,7 +64,7 @@ static void removed(struct edits *f)
 
     edits_client_put(f, "file", 0, "new");
     edits_client_put(f, "created", O_CREAT, "new");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_remove(f, "created");
     edits_remove(f, "file");
     edits_refused(f, "created");
@@ -80,7 +80,7 @@ static void removed_folder(struct edits *f)
 
     edits_client_put(f, "dir/sub/file", 0, "new");
     g_assert_cmpint(f->w->backend->unlink(f->w, "dir/sub/gone"), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_remove(f, "dir/sub/file");
     edits_remove(f, "dir/sub");
     edits_refused(f, "dir/sub");
@@ -95,7 +95,7 @@ static void name_taken(struct edits *f)
     int64_t id = world_step(f->w);
 
     g_assert_cmpint(f->w->backend->unlink(f->w, "file"), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_write(f, "file", "mine");
     edits_refused(f, "file");
     edits_forced(f, "file");
@@ -108,7 +108,7 @@ static void added_to_created(struct edits *f)
 
     g_assert_cmpint(f->w->backend->mkdir(f->w, "new", 0755), ==, 0);
     edits_client_put(f, "new/a", O_CREAT, "a");
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_write(f, "new/mine", "mine");
     edits_refused(f, "new/mine");
     edits_forced(f, "new/mine");
@@ -122,7 +122,7 @@ static void moved_away(struct edits *f)
     int64_t id = world_step(f->w);
 
     g_assert_cmpint(f->w->backend->rename(f->w, "file", "renamed", 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     g_assert_cmpint(rename(from, to), ==, 0);
     edits_refused(f, "renamed");
     edits_forced(f, "renamed");
@@ -150,7 +150,7 @@ static void while_open(struct edits *f, int (*change)(struct world *w))
 
     g_assert_nonnull(handle);
     g_assert_cmpint(change(w), ==, 0);
-    json_decref(world_close_step(w, id));
+    world_end_step(w, id);
     json_decref(world_undo(w, 1));
     json_decref(world_redo(w, 1));
     json_decref(world_undo(w, 1));
@@ -228,7 +228,7 @@ static void inside_moved(struct edits *f)
     }
     id = world_step(f->w);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     edits_write(f, "moved/file", "mine");
     edits_undone(f);
     edits_assert_text(f, "dir/file", "mine");
@@ -255,7 +255,7 @@ static void own_nothing(struct edits *f)
     edits_client_step(f, "file", "one");
     id = world_step(f->w);
     g_assert_cmpint(f->w->backend->chmod(f->w, "file", 0644), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     g_assert_cmpuint(world_history_count(f->w), ==, 1);
     edits_undone(f);
     world_assert_equal(f->w, f->before);
@@ -268,7 +268,7 @@ static void own_eviction(struct edits *f)
     g_autoptr(GPtrArray) before = NULL;
 
     g_assert_cmpint(f->w->backend->unlink(f->w, "link"), ==, 0);
-    json_decref(world_close_step(f->w, id));
+    world_end_step(f->w, id);
     before = world_snapshot(f->w);
     edits_client_step(f, "linked", "one");
     json_decref(world_request(f->w, "configure",

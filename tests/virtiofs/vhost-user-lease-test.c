@@ -16,10 +16,7 @@
 #include <sys/stat.h>
 
 #include "tests/virtiofs/lease_changes.h"
-#include "tests/virtiofs/parked_guest.h"
-
-#define OK(call)    g_assert_cmpint((call), ==, 0)
-#define STALE(call) g_assert_cmpint((call), ==, -ESTALE)
+#include "tests/virtiofs/guest_steps.h"
 
 /* Repeat a refused request, as Linux does, for a node that no name led to. */
 #define AGAIN(call)                                                            \
@@ -48,36 +45,6 @@ static struct guest *new_guest(void)
 }
 
 /* ---- the host ------------------------------------------------------------ */
-
-static void ask(struct guest *g, const char *type, json_t *payload)
-{
-    g_autoptr(GError) error = NULL;
-    json_t *answer = control_client_request(g->control, type, payload, &error);
-
-    g_assert_no_error(error);
-    json_decref(answer);
-}
-
-static void step_open(struct guest *g, int64_t id)
-{
-    ask(g, "step.open", json_pack("{s:I}", "step_id", (json_int_t)id));
-}
-
-static void step_close(struct guest *g, int64_t id)
-{
-    ask(g, "step.close",
-        json_pack("{s:I, s:i}", "step_id", (json_int_t)id, "quiet_ms", 0));
-}
-
-static void undo(struct guest *g)
-{
-    ask(g, "rollback", json_pack("{s:i}", "steps", 1));
-}
-
-static void redo(struct guest *g)
-{
-    ask(g, "redo", json_pack("{s:i}", "steps", 1));
-}
 
 static void host_rename(struct guest *g, const char *from, const char *to)
 {
@@ -130,12 +97,12 @@ static void make_tree(struct guest *g)
 {
     uint64_t dir;
 
-    step_open(g, 1);
+    guest_step_open(g, 1);
     make_file(g, FUSE_ROOT_ID, "a");
     AGAIN(fuse_client_mkdir(g->client, FUSE_ROOT_ID, "d", &dir));
     make_file(g, dir, "f");
     make_file(g, dir, "g");
-    step_close(g, 1);
+    guest_step_close(g, 1);
 }
 
 static void move(struct guest *g, const char *from, const char *to)
@@ -238,47 +205,43 @@ static void granted(void)
     guest_free(g);
 }
 
-static void after_undo(void)
+/* Undo or redo a move of "a" and "d" to "b" and "e" while names are kept. */
+static void after_move(bool redone)
 {
     struct guest *g = new_guest();
+    const char *file[] = { "a", "b" }, *dir[] = { "d", "e" };
+    int now = redone ? 0 : 1; /* the index of the names before the request */
     struct kept kept;
     gint64 start;
 
     make_tree(g);
-    step_open(g, 2);
+    guest_step_open(g, 2);
     move(g, "a", "b");
     move(g, "d", "e");
-    step_close(g, 2);
+    guest_step_close(g, 2);
+    if (redone)
+        guest_undo(g);
     wait_calm(g);
     start = g_get_monotonic_time();
-    kept = keep(g, "b", "e");
-    undo(g);
+    kept = keep(g, file[now], dir[now]);
+    if (redone)
+        guest_redo(g);
+    else
+        guest_undo(g);
     kept.since = start;
     g_assert_cmpint(g_get_monotonic_time() - start, >=, LEASE_MS * 1000);
-    expect_exact(g, &kept, "b", "a", "e", "d");
+    expect_exact(g, &kept, file[now], file[!now], dir[now], dir[!now]);
     guest_free(g);
+}
+
+static void after_undo(void)
+{
+    after_move(false);
 }
 
 static void after_redo(void)
 {
-    struct guest *g = new_guest();
-    struct kept kept;
-    gint64 start;
-
-    make_tree(g);
-    step_open(g, 2);
-    move(g, "a", "b");
-    move(g, "d", "e");
-    step_close(g, 2);
-    undo(g);
-    wait_calm(g);
-    start = g_get_monotonic_time();
-    kept = keep(g, "a", "d");
-    redo(g);
-    kept.since = start;
-    g_assert_cmpint(g_get_monotonic_time() - start, >=, LEASE_MS * 1000);
-    expect_exact(g, &kept, "a", "b", "d", "e");
-    guest_free(g);
+    after_move(true);
 }
 
 /* Wait until the daemon has noticed: until then a change through the name of
@@ -320,9 +283,9 @@ static void before_step(void)
     start = g_get_monotonic_time();
     keep(g, "a", "d");
     host_rename(g, "a", "b");
-    step_open(g, 2);
+    guest_step_open(g, 2);
     g_assert_cmpint(g_get_monotonic_time() - start, >=, LEASE_MS * 1000);
-    step_close(g, 2);
+    guest_step_close(g, 2);
     guest_free(g);
 }
 
@@ -335,13 +298,13 @@ static void without_names(void)
     struct kept kept;
 
     make_tree(g);
-    step_open(g, 2);
+    guest_step_open(g, 2);
     move(g, "a", "b");
     move(g, "d", "e");
-    step_close(g, 2);
+    guest_step_close(g, 2);
     kept = keep(g, "b", "e");
     AGAIN(fuse_client_open(g->client, kept.below, O_RDONLY, 0, &fh));
-    undo(g);
+    guest_undo(g);
     STALE(fuse_client_mkdir(g->client, kept.dir, "in-cwd", &node));
     OK(fuse_client_mkdir(g->client, kept.dir, "in-cwd", &node));
     STALE(fuse_client_mkdir(g->client, kept.dir, "again", &node));
@@ -357,11 +320,11 @@ static void other_threads(void)
     struct kept kept;
 
     make_tree(g);
-    step_open(g, 2);
+    guest_step_open(g, 2);
     move(g, "a", "b");
-    step_close(g, 2);
+    guest_step_close(g, 2);
     kept = keep(g, "b", "d");
-    undo(g);
+    guest_undo(g);
     STALE(lease_open_write(g, kept.file));
     g->client->thread = 2;
     STALE(lease_open_write(g, kept.file));
@@ -383,15 +346,15 @@ static void undone_meanwhile(void)
 
     make_tree(g);
     for (int64_t id = 2; id <= 3; id++) {
-        step_open(g, id);
+        guest_step_open(g, id);
         move(g, id == 2 ? "a" : "b", id == 2 ? "b" : "c");
-        step_close(g, id);
+        guest_step_close(g, id);
     }
     kept = keep(g, "c", "d");
-    undo(g);
+    guest_undo(g);
     STALE(lease_open_write(g, kept.file));
     g_assert_cmpuint(known(g, FUSE_ROOT_ID, "b"), ==, kept.file);
-    undo(g);
+    guest_undo(g);
     STALE(lease_open_write(g, kept.file));
     guest_free(g);
 }

@@ -10,42 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tests/virtiofs/parked_guest.h"
-
-#define OK(call)    g_assert_cmpint((call), ==, 0)
-#define STALE(call) g_assert_cmpint((call), ==, -ESTALE)
+#include "tests/virtiofs/guest_steps.h"
 
 static const struct iovec old_text = { (void *)"old", 3 };
-
-static void ask(struct guest *g, const char *type, json_t *payload)
-{
-    g_autoptr(GError) error = NULL;
-    json_t *answer = control_client_request(g->control, type, payload, &error);
-
-    g_assert_no_error(error);
-    json_decref(answer);
-}
-
-static void step_open(struct guest *g, int64_t id)
-{
-    ask(g, "step.open", json_pack("{s:I}", "step_id", (json_int_t)id));
-}
-
-static void step_close(struct guest *g, int64_t id)
-{
-    ask(g, "step.close",
-        json_pack("{s:I, s:i}", "step_id", (json_int_t)id, "quiet_ms", 0));
-}
-
-static void undo(struct guest *g)
-{
-    ask(g, "rollback", json_pack("{s:i}", "steps", 1));
-}
-
-static void redo(struct guest *g)
-{
-    ask(g, "redo", json_pack("{s:i}", "steps", 1));
-}
 
 static uint64_t make_file(struct guest *g, uint64_t dir, const char *name,
                           uint64_t *ret_fh)
@@ -84,16 +51,16 @@ static void removed_file(void)
     uint64_t node, fh, again;
     const void *data;
 
-    step_open(g, 1);
+    guest_step_open(g, 1);
     node = make_file(g, FUSE_ROOT_ID, "f", &fh);
-    step_close(g, 1);
-    undo(g);
+    guest_step_close(g, 1);
+    guest_undo(g);
     STALE(fuse_client_open(g->client, node, O_WRONLY, 0, &again));
     STALE(fuse_client_open(g->client, node, O_WRONLY | O_TRUNC, 0, &again));
     STALE(fuse_client_write(g->client, fh, 0, "new", 3, 0));
     STALE(set_size(g, node));
     g_assert_cmpint(fuse_client_read(g->client, fh, 0, 9, &data), ==, 3);
-    redo(g);
+    guest_redo(g);
     expect_content(g, "f", "old");
     g_assert_cmpint(fuse_client_write(g->client, fh, 0, "new", 3, 0), ==, 3);
     expect_content(g, "f", "new");
@@ -106,18 +73,18 @@ static void removed_folder(void)
     struct fuse_entry_out entry;
     uint64_t dir, node, fh;
 
-    step_open(g, 1);
+    guest_step_open(g, 1);
     OK(fuse_client_mkdir(g->client, FUSE_ROOT_ID, "d", &dir));
     make_file(g, dir, "f", &fh);
-    step_close(g, 1);
-    undo(g);
+    guest_step_close(g, 1);
+    guest_undo(g);
     STALE(fuse_client_lookup(g->client, dir, "f", &entry));
     STALE(fuse_client_create(g->client, dir, "g", O_RDWR, &node, &fh));
     STALE(fuse_client_mkdir(g->client, dir, "g", &node));
     STALE(fuse_client_rename(g->client, FUSE_ROOT_ID, "victim", dir, "g", 0));
     STALE(fuse_client_remove(g->client, FUSE_UNLINK, dir, "f"));
     g_assert_true(guest_exists(g, "victim"));
-    redo(g);
+    guest_redo(g);
     expect_content(g, "d/f", "old");
     OK(fuse_client_create(g->client, dir, "g", O_RDWR, &node, &fh));
     guest_free(g);
@@ -130,12 +97,12 @@ static void own_removal(void)
     struct fuse_entry_out entry;
     uint64_t node, fh, dir, again;
 
-    step_open(g, 1);
+    guest_step_open(g, 1);
     node = make_file(g, FUSE_ROOT_ID, "f", &fh);
     OK(fuse_client_mkdir(g->client, FUSE_ROOT_ID, "d", &dir));
-    step_close(g, 1);
-    undo(g);
-    redo(g);
+    guest_step_close(g, 1);
+    guest_undo(g);
+    guest_redo(g);
     /* Linux looks up what it is about to remove. */
     OK(fuse_client_lookup(g->client, FUSE_ROOT_ID, "f", &entry));
     OK(fuse_client_remove(g->client, FUSE_UNLINK, FUSE_ROOT_ID, "f"));

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API with sandboxes of local isolation, as root and as an ordinary user."""
+import os
+import shutil
+
+from local_case import AS_USER, USER, give, need
+from stdio_client import Agent
+
+
+def folder(place, name):
+    """A directory in the place: its path."""
+    path = os.path.join(place.root, name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def ok(answer):
+    """The payload of an answer that must be good."""
+    assert answer["status"] == "ok", answer
+    return answer["payload"]
+
+
+def begin(place, user=False, **payload):
+    """A session over the share; PAYLOAD adds to the request that starts it."""
+    need()
+    wrapper, env = (), {}
+    if user:
+        give(place)
+        shutil.rmtree(place.root + "/devices", ignore_errors=True)
+        devices = folder(place, "devices")
+        wrapper = ("unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER))
+        env = {"HOME": place.root + "/home"}
+    agent = Agent(place, wrapper=wrapper, STEPBACK_QEMU=None,
+                  XDG_STATE_HOME=place.root + "/state", **env)
+    payload.setdefault("working_directories", [{"path": place.share}])
+    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
+                 **payload))
+    return agent
