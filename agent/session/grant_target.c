@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/session/host_walk.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/real_path.h"
@@ -26,14 +27,19 @@ static int open_folder(int at, const char *path, guint64 more)
     return (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
 }
 
+static const char *explain(int error)
+{
+    return error == EREMOTE ? "it is an automounter's, and not mounted now"
+                            : g_strerror(error);
+}
+
 void grant_target_open(const char *path, struct grant_target *ret_target)
 {
     g_autofree char *plain = g_canonicalize_filename(path, "/");
+    int fd = host_walk(plain, &ret_target->path);
 
-    ret_target->path = real_path_of(plain);
-    ret_target->fd = open_folder(AT_FDCWD, ret_target->path, 0);
-    ret_target->problem = ret_target->fd < 0 ? g_strdup(g_strerror(errno))
-                                             : NULL;
+    ret_target->fd = fd < 0 ? -1 : fd;
+    ret_target->problem = fd < 0 ? g_strdup(explain(-fd)) : NULL;
 }
 
 void grant_target_clear(struct grant_target *target)
