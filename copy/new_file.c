@@ -201,9 +201,24 @@ static int link_open(const struct new_file *file, const char *name)
                : 0;
 }
 
+/* A device, a FIFO or a socket is replaced by its like alone. */
+static bool may_replace(const struct new_file *file, const char *name)
+{
+    struct stat old, new;
+
+    if (fstatat(file->dir_fd, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT;
+    if (S_ISREG(old.st_mode) || S_ISLNK(old.st_mode) || S_ISDIR(old.st_mode))
+        return true;
+    return fstatat(file->dir_fd, file->name, &new, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (old.st_mode & S_IFMT) == (new.st_mode &S_IFMT);
+}
+
 /* Rename the file from its temporary name. */
 static int rename_file(struct new_file *file, const char *name)
 {
+    if (!may_replace(file, name))
+        return -EEXIST;
     if (renameat(file->dir_fd, file->name, file->dir_fd, name) < 0)
         return -errno;
     /* If both names are links of one file, rename() does nothing. */

@@ -41,7 +41,9 @@ int new_file_finish(const struct new_file *file, struct archive_entry *entry,
 int new_file_finish_fd(int fd, struct archive_entry *entry,
                        const struct new_file_rules *rules);
 
-/* Give it its final name. Return 0 or -errno; on failure it is removed. */
+/* Give it its final name. Return 0 or -errno; on failure it is removed.
+ * -EEXIST: a device, a FIFO or a socket has this name, and the file is of
+ * another type. */
 int new_file_publish(struct new_file *file, const char *name);
 
 /* Remove it, if it was created. */

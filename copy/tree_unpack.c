@@ -20,6 +20,9 @@
 
 enum { BLOCK = 256 * 1024, TOP_MAX = 256 };
 
+#define IS_SPECIAL                                                             \
+    "a device, a FIFO or a socket is there; remove it, or name another place"
+
 struct unpacker {
     struct tree_unpack *target;
     struct new_file_rules rules;
@@ -206,11 +209,21 @@ static bool write_content(struct unpacker *u, int fd)
            fail_entry(u, errno);
 }
 
+static bool publish(struct unpacker *u, struct new_file *file, const char *leaf)
+{
+    int result = new_file_publish(file, leaf);
+
+    if (result == -EEXIST)
+        return copy_fail(u->error, "%s: " IS_SPECIAL, u->clean);
+    return result == 0 || fail_entry(u, -result);
+}
+
 static bool take_link(struct unpacker *u, int dir_fd, const char *leaf)
 {
     const char *target = archive_entry_hardlink(u->entry), *from;
     struct new_file file;
     int from_dir, result;
+    bool good;
 
     if (!entry_name_clean(target, u->source) || !*u->source)
         return copy_fail(u->error, "%s: its link leads out of the target",
@@ -223,11 +236,10 @@ static bool take_link(struct unpacker *u, int dir_fd, const char *leaf)
     result = dir_fd < 0 || from_dir < 0
                  ? -errno
                  : new_file_link(&file, dir_fd, from_dir, from);
-    if (result == 0)
-        result = new_file_publish(&file, leaf);
+    good = result == 0 ? publish(u, &file, leaf) : fail_entry(u, -result);
     if (dir_fd >= 0)
         close(dir_fd);
-    return result == 0 || fail_entry(u, -result);
+    return good;
 }
 
 static bool take_file(struct unpacker *u, int dir_fd, const char *leaf)
@@ -246,8 +258,7 @@ static bool take_file(struct unpacker *u, int dir_fd, const char *leaf)
         new_file_discard(&file);
         return fail_entry(u, -result);
     }
-    result = new_file_publish(&file, leaf);
-    return result == 0 || fail_entry(u, -result);
+    return publish(u, &file, leaf);
 }
 
 static bool is_refused(const struct unpacker *u)
@@ -435,6 +446,8 @@ bool tree_unpack_open(struct tree_unpack *unpack, const char *path,
     }
     if (options->archive)
         return copy_fail(error, "%s: %s", path, strerror(ENOTDIR));
+    if (!S_ISREG(st.st_mode))
+        return copy_fail(error, "%s: " IS_SPECIAL, path);
     /* Replace the file, not a link to it. */
     unpack->replaces = true;
     real = realpath(path, NULL);
@@ -461,6 +474,8 @@ bool tree_unpack_open_at(struct tree_unpack *unpack, int dir_fd,
     unpack->replaces = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (unpack->replaces && S_ISDIR(st.st_mode))
         return copy_fail(error, "%s: %s", name, strerror(EACCES));
+    if (unpack->replaces && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return copy_fail(error, "%s: " IS_SPECIAL, name);
     unpack->rename = strdup(name);
     unpack->base = openat(dir_fd, ".", flags);
     return (unpack->rename && unpack->base >= 0) ||

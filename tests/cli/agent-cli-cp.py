@@ -7,6 +7,8 @@ import io
 import os
 import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import tarfile
@@ -91,6 +93,45 @@ def errors_name_the_cause(place):
         equal(done[0], 1)
         contains(done[1], "tar stream")
         equal(os.listdir(path), [])
+    finally:
+        box.run("kill", "share")
+
+
+@test
+def special_files_stay(place):
+    """cp never puts a file in the place of a device, a FIFO or a socket, whose
+    name a user may have given by mistake (cp box:/log /dev/null)"""
+    box = Box(place)
+    there, tree = place.root + "/there", place.root + "/tree"
+    os.mkdir(there)
+    os.mkdir(tree)
+    os.mkfifo(there + "/fifo")
+    os.mknod(there + "/null", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(there + "/socket")
+    names = sorted(os.listdir(there))
+    before = [os.lstat(there + "/" + name) for name in names]
+    for name in names:
+        with open(tree + "/" + name, "w") as file:
+            file.write("content")
+    try:
+        for name in names:
+            for words in ((tree + "/" + name, "share:" + there + "/" + name),
+                          ("share:" + tree + "/" + name, there + "/" + name),
+                          ("share:" + tree + "/" + name, there),
+                          ("share:" + tree + "/.", there)):
+                done = box.cp(*words)
+                equal((words, done[0]), (words, 1))
+                contains(done[1], "a device, a FIFO or a socket is there")
+        equal([(st.st_ino, st.st_mode) for st in before],
+              [(st.st_ino, st.st_mode) for st in
+               (os.lstat(there + "/" + name) for name in names)])
+        equal(sorted(os.listdir(there)), names)
+        # A FIFO of the tree takes the place of the one from the last copy.
+        os.mkdir(tree + "/again")
+        os.mkfifo(tree + "/again/fifo")
+        for _ in range(2):
+            equal(box.cp("share:" + tree + "/again", there)[:2], (0, ""))
     finally:
         box.run("kill", "share")
 
