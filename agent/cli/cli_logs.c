@@ -29,17 +29,11 @@ struct logs {
     GString *line; /* the part that was read of a line */
 };
 
-/* A message may have the guest's bytes: a newline could forge a message. */
-static char *printable_line(const char *text)
-{
-    return g_strdelimit(cli_options_printable(text), "\n", ' ');
-}
-
 static void print_line(const struct logs *logs, const char *text)
 {
     json_t *line = logs->console ? NULL : json_loads(text, 0, NULL);
     const char *message = json_string_value(json_object_get(line, "message"));
-    g_autofree char *shown = printable_line(message ? message : text);
+    g_autofree char *shown = cli_options_printable(message ? message : text);
 
     if (logs->json && line)
         printf("%s\n", text);

@@ -88,25 +88,37 @@ bool cli_options_parse(const char *summary, const GOptionEntry *entries,
     return cli_options_parse_with(summary, NULL, entries, strict, argc, argv);
 }
 
-char *cli_options_printable(const char *text)
+/* A line break becomes LINE_BREAK. */
+static char *printable(const char *text, const char *line_break)
 {
     g_autofree char *valid = g_utf8_make_valid(text, -1);
-    GString *line = g_string_new(NULL);
+    GString *shown = g_string_new(NULL);
 
     for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
         gunichar c = g_utf8_get_char(p);
-        bool plain = c == '\n' || c == '\t' || g_unichar_isprint(c);
 
-        g_string_append_unichar(line, plain ? c : '?');
+        if (c == '\n')
+            g_string_append(shown, line_break);
+        else
+            g_string_append_unichar(shown, c == '\t'              ? ' '
+                                           : g_unichar_isprint(c) ? c
+                                                                  : '?');
     }
-    return g_string_free(line, FALSE);
+    return g_string_free(shown, FALSE);
+}
+
+char *cli_options_printable(const char *text)
+{
+    return printable(text, " ");
 }
 
 G_GNUC_PRINTF(1, 0)
 static void print(const char *format, va_list args)
 {
     g_autofree char *text = g_strdup_vprintf(format, args);
-    g_autofree char *shown = cli_options_printable(text);
+    /* A name in the text, which a guest may have made, cannot begin a line as
+     * this program does. */
+    g_autofree char *shown = printable(text, "\n  ");
 
     cli_progress_hide();
     fflush(stdout); /* keep stdout and stderr in order */

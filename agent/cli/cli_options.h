@@ -20,8 +20,9 @@ bool cli_options_parse_with(const char *summary, const char *details,
                             const GOptionEntry *entries, bool strict, int *argc,
                             char ***argv);
 
-/* Return a copy that is safe to print on a terminal: unprintable characters,
- * such as in file names, are replaced. A new string. */
+/* Return a copy that is safe to print as part of a line: unprintable characters
+ * and line breaks, such as in file names, are replaced. A guest chooses many
+ * texts, and could forge lines. A new string. */
 char *cli_options_printable(const char *text);
 
 /* Print an error in the command line; return CLI_USAGE. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "agent/cli/cli_fit.h"
+#include "agent/cli/cli_options.h"
 
 enum { GAP = 2, MIN_SHRUNK = 8, NO_PAINT = -1 };
 
@@ -58,7 +59,9 @@ void cli_table_add(struct cli_table *table, ...)
 
     va_start(cells, table);
     for (unsigned i = 0; i < table->count; i++) {
-        row->cells[i] = va_arg(cells, char *);
+        g_autofree char *text = va_arg(cells, char *);
+
+        row->cells[i] = cli_options_printable(text);
         row->paints[i] = NO_PAINT;
     }
     va_end(cells);

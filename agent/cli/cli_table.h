@@ -4,8 +4,8 @@
  *
  * On a terminal the table has a header, colour, and the width of the terminal:
  * columns that may shrink are shortened, the last one first. Elsewhere it has
- * lines for programs: all of the text, and no header. The text is printable
- * UTF-8 without line breaks.
+ * lines for programs: all of the text, and no header. Cells are printed as by
+ * cli_options_printable(): a row is one line.
  */
 #ifndef AGENT_CLI_CLI_TABLE_H
 #define AGENT_CLI_CLI_TABLE_H

@@ -308,6 +308,27 @@ def listings(place):
     equal([entry["network_in_bytes"] for entry in stats], [0])
 
 
+@sandbox_test
+def a_row_is_one_line(place):
+    """a name or text that a guest may choose forges no row and no message, and
+    no control sequence gets through, on a terminal and in a pipe"""
+    place.mounting()
+    forged = "x\nstepback: forged\n\x1b[31mred\u202e"
+    folder = place.root + "/folder" + forged
+    os.mkdir(folder)
+    good(place, "up", *VM, "-C", folder, "box", STEPBACK_FAKE_QEMU="shim")
+    good(place, "exec", "-d", "--step=none", "--label", forged, "box", "--", "sh",
+         "-c", "sleep 100 # " + forged)
+    texts = [call(place, "exec", "box", "--", "ln", "-s", "/etc", forged)[2]]
+    for words in (("jobs", "box"), ("ps",), ("folder", "box"), ("history", "-C", folder)):
+        texts += [good(place, *words), show(place, *words, columns=500)[1]]
+    for text in texts:
+        contains(text, "forged")
+        equal([line for line in text.splitlines()
+               if line.startswith(("stepback: forged", "red"))], [])
+        equal("\x1b[31m" in text or "\u202e" in text, False)
+
+
 @test
 def progress_is_erased(place):
     """the command's output begins on a clean line, and so do warnings"""
