@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/cli/log_above.h"
 #include "agent/machine/guest_image.h"
 #include "agent/machine/share_check.h"
 #include "common/errors.h"
@@ -124,6 +125,29 @@ static gboolean check_folder(const char *path, GError **error)
     return stat(folder, &st) < 0 || check_owner(&st, folder, error);
 }
 
+/* Check that the open file is in no folder that a guest has written: one with
+ * an undo log. */
+static gboolean check_never_shared(int fd, const char *path, GError **error)
+{
+    g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+    g_autofree char *real = g_file_read_link(link, NULL);
+    g_autofree char *folder = real ? g_path_get_dirname(real) : NULL;
+    g_autofree char *problem = NULL, *shared = NULL;
+    enum log_owner owner;
+
+    if (!folder)
+        return fail(error, path, g_strerror(errno));
+    shared = log_above_is_at(folder) ? g_strdup(folder)
+                                     : log_above_find(folder, &owner);
+    if (!shared)
+        return TRUE;
+    problem = g_strdup_printf("it is in %s, which has an undo log: a guest "
+                              "could write it; copy it to a folder that no "
+                              "sandbox shares",
+                              shared);
+    return fail(error, path, problem);
+}
+
 /* Read the file. TRUE and no text: there is none. */
 static gboolean read_file(const char *path, char **ret_text, size_t *ret_len,
                           GError **error)
@@ -139,7 +163,8 @@ static gboolean read_file(const char *path, char **ret_text, size_t *ret_len,
         return fail(error, path, g_strerror(errno));
     if (!S_ISREG(st.st_mode))
         return fail(error, path, "not a regular file; remove it");
-    if (!check_owner(&st, path, error) || !check_folder(path, error))
+    if (!check_owner(&st, path, error) || !check_folder(path, error) ||
+        !check_never_shared(fd, path, error))
         return FALSE;
     got = read(fd, text, FILE_MAX + 1);
     if (got < 0 || got > FILE_MAX)

@@ -408,6 +408,13 @@ def a_configuration_of_others_is_refused(place):
     # Without the file, a folder that would contain it can be shared.
     os.unlink(inside + "/stepback/config.ini")
     good(place, "run", *VM, "--", "exit 0", XDG_CONFIG_HOME=inside)
+    # The guest of that run could have made it: no other sandbox uses it either.
+    write(inside + "/stepback/config.ini", "[defaults]\nmemory=256\n")
+    other = place.root + "/other"
+    os.mkdir(other)
+    for home in (inside, os.path.dirname(link)):
+        refused(place, "up", *VM, "-C", other, part="a guest could write it",
+                status=2, XDG_CONFIG_HOME=home)
 
 
 if __name__ == "__main__":
