@@ -105,6 +105,7 @@ void cli_copy_free(struct copy_plan *plan)
     g_free(plan->sandbox);
     g_free(plan->guest_path);
     g_free(plan->host_path);
+    free(plan->top);
     g_free(plan);
 }
 
@@ -150,12 +151,34 @@ static bool pump(int from, int to, struct copy_error *error)
     }
 }
 
+static bool open_source(const struct copy_plan *plan, struct tree_pack *pack,
+                        struct copy_error *error)
+{
+    if (!tree_pack_open(pack, plan->host_path, plan->options.follow, error))
+        return false;
+    if (plan->top) {
+        free(pack->top);
+        pack->top = strdup(plan->top);
+    }
+    return pack->top || copy_fail(error, "out of memory");
+}
+
+static bool open_target(const struct copy_plan *plan,
+                        struct tree_unpack *unpack,
+                        const struct unpack_options *options,
+                        struct copy_error *error)
+{
+    if (plan->dir_fd > 0)
+        return tree_unpack_open_at(unpack, plan->dir_fd, plan->host_path,
+                                   options, error);
+    return tree_unpack_open(unpack, plan->host_path, options, error);
+}
+
 static bool send_tree(const struct copy_plan *plan, int fd,
                       struct copy_result *ret_result, struct copy_error *error)
 {
     struct tree_pack pack;
-    bool good = tree_pack_open(&pack, plan->host_path, plan->options.follow,
-                               error) &&
+    bool good = open_source(plan, &pack, error) &&
                 tree_pack_write(&pack, fd, ret_result, error);
 
     tree_pack_free(&pack);
@@ -174,13 +197,8 @@ static bool receive_tree(const struct copy_plan *plan, int fd,
         .special = plan->options.allow_special && plan->options.archive && root,
     };
     struct tree_unpack unpack;
-    bool good = plan->dir_fd > 0
-                    ? tree_unpack_open_at(&unpack, plan->dir_fd,
-                                          plan->host_path, &options, error)
-                    : tree_unpack_open(&unpack, plan->host_path, &options,
-                                       error);
-
-    good = good && tree_unpack_read(&unpack, fd, ret_result, error);
+    bool good = open_target(plan, &unpack, &options, error) &&
+                tree_unpack_read(&unpack, fd, ret_result, error);
 
     tree_unpack_free(&unpack);
     free(top);
@@ -227,11 +245,10 @@ gboolean cli_copy_check(const struct copy_plan *plan, GError **error)
         good = copy_fail(&reason, "standard output is a terminal; redirect it "
                                   "to a file or a pipe");
     } else if (!plan->stream && plan->in) {
-        good = tree_pack_open(&pack, plan->host_path, plan->options.follow,
-                              &reason);
+        good = open_source(plan, &pack, &reason);
         tree_pack_free(&pack);
     } else if (!plan->stream) {
-        good = tree_unpack_open(&unpack, plan->host_path, &options, &reason);
+        good = open_target(plan, &unpack, &options, &reason);
         tree_unpack_free(&unpack);
     }
     if (!good)

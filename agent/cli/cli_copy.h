@@ -35,6 +35,7 @@ struct copy_plan {
     char *host_path;  /* NULL for "-" */
     int dir_fd; /* the directory that has host_path, which is a name then; 0:
                    host_path is a path */
+    char *top;  /* the source's name in the stream; NULL: of host_path */
     struct copy_options options;
 };
 

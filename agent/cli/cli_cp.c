@@ -8,6 +8,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_copy.h"
+#include "agent/cli/cli_copy_place.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/client/api_link.h"
@@ -127,15 +128,17 @@ static void copy(struct cp *cp, const struct copy_plan *plan,
                     plan->sandbox, plan->guest_path);
 }
 
-static int run(const struct copy_plan *plan,
-               const struct sandbox_record *record)
+static int run(struct copy_plan *plan, const struct sandbox_record *record)
 {
+    g_autoptr(GPtrArray) folders = sandbox_record_folders(record);
     g_autoptr(GError) error = NULL;
     struct cp cp = { 0 };
     struct control_link *link = api_link_connect(
         sandbox_record_socket(record, "api_socket"), &callbacks, &cp, &error);
 
-    if (link)
+    g_ptr_array_add(folders, NULL);
+    if (link &&
+        cli_copy_enter_place(plan, (const char *const *)folders->pdata, &error))
         copy(&cp, plan, link, &error);
     control_link_free(link);
     g_clear_error(&cp.error);

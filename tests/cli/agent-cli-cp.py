@@ -136,6 +136,46 @@ def special_files_stay(place):
         box.run("kill", "share")
 
 
+@test
+def links_of_a_guest_lead_nowhere(place):
+    """a symbolic link in a shared folder, which a guest can make where the user
+    expects a directory, leads no copy out of the folder; one within it does"""
+    box = Box(place)
+    victim, got = place.root + "/victim", place.root + "/got"
+    for folder in (victim, got, place.share + "/real"):
+        os.mkdir(folder)
+    for path in (victim + "/id", place.share + "/real/file", place.root + "/new"):
+        with open(path, "w") as file:
+            file.write(path)
+    os.symlink(victim, place.share + "/build")
+    os.symlink(victim + "/id", place.share + "/key")
+    os.symlink("real", place.share + "/inside")
+    before = snapshot(victim)
+    new = "share:" + place.root + "/new"
+    try:
+        for words in ((new, "build"), (new, "build/"), (new, "build/id"), (new, "key"),
+                      ("share:" + place.share + "/real/.", "build"),
+                      ("build/", "share:" + got), ("build/.", "share:" + got),
+                      ("build/id", "share:" + got), ("-L", "key", "share:" + got),
+                      (new, place.share + "/inside/../build")):
+            done = box.cp(*words)
+            equal((words, done[0]), (words, 1))
+            contains(done[1], "leads out of %s" % place.share)
+        equal((snapshot(victim), os.listdir(got)), (before, []))
+        for words in ((new, "inside"), ("inside/", "share:" + got),
+                      ("inside", "share:" + got + "/link"), ("real/file", new),
+                      ("-L", "inside/file", "share:" + got + "/followed"),
+                      (new, "inside/other")):
+            equal((words, box.cp(*words)[:2]), (words, (0, "")))
+        equal(sorted(os.listdir(got)), ["followed", "inside", "link"])
+        equal((os.readlink(got + "/link"), sorted(os.listdir(got + "/inside"))),
+              ("real", ["file", "new"]))
+        equal((sorted(os.listdir(place.share + "/real")), snapshot(victim)),
+              (["file", "new", "other"], before))
+    finally:
+        box.run("kill", "share")
+
+
 def processes(place, name):
     """The pids of the place with this name."""
     found = []
