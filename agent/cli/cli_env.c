@@ -87,6 +87,10 @@ static char *read_all(int fd, const char *path, GError **error)
         }
         g_string_append_len(text, part, got);
     }
+    if (memchr(text->str, '\0', text->len)) {
+        fail(error, path, "it contains a NUL byte; a value cannot have one");
+        return NULL;
+    }
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 

@@ -56,7 +56,7 @@ static char *describe_progress(const struct mcp_job *job)
     g_autofree char *line = g_utf8_make_valid(run->line, -1);
 
     if (run->bytes == 0 && is_starting(job))
-        return g_strdup("the virtual machine is starting");
+        return g_strdup("the sandbox is starting");
     return g_strdup_printf("%" G_GUINT64_FORMAT " bytes of output%s%s",
                            run->bytes, *line ? "; " : "", line);
 }

@@ -25,6 +25,11 @@ static void append_image(GString *text, const struct session_config *config)
                               "user has chosen. ");
         return;
     }
+    if (config->isolation == ISOLATION_LOCAL && !config->rootfs) {
+        g_string_append(text,
+                        "The sandbox has the programs of this computer. ");
+        return;
+    }
     tools = guest_image_tools(config->image);
     g_string_append_printf(text, "The guest image is '%s'", config->image);
     if (tools) {
@@ -39,12 +44,16 @@ static void append_image(GString *text, const struct session_config *config)
 
 static void append_folders(GString *text, const struct session_config *config)
 {
+    g_autofree char *first = g_filename_display_name(
+        config->directories[0]->path);
+
     if (config->n_directories == 1) {
-        g_string_append(text, "The guest has the user's working folder "
-                              "as " WIRE_DEFAULT_CWD ". ");
+        g_string_append_printf(
+            text, "The sandbox has the user's working folder as %s. ",
+            config->isolation == ISOLATION_LOCAL ? first : WIRE_DEFAULT_CWD);
         return;
     }
-    g_string_append(text, "The guest has the user's working folders as ");
+    g_string_append(text, "The sandbox has the user's working folders as ");
     for (unsigned i = 0; i < config->n_directories; i++)
         g_string_append_printf(text, "%s%s (%s)", i ? ", " : "",
                                config->directories[i]->guest_path,
@@ -72,8 +81,13 @@ static void append_copies(GString *text, const struct session_config *config)
 
 char *mcp_guest_instructions(const struct session_config *config)
 {
-    GString *text = g_string_new("Commands run in a Linux virtual machine, not "
-                                 "on the user's computer. ");
+    bool local = config && config->isolation == ISOLATION_LOCAL;
+    GString *text = g_string_new(
+        !config ? "Commands run in a sandbox. "
+        : local ? "Commands run in a sandbox on the user's computer, which "
+                  "shows them no other files of the user. "
+                : "Commands run in a Linux virtual machine, not on the user's "
+                  "computer. ");
     json_t *policy;
 
     g_string_append(text, undo_text);

@@ -22,8 +22,8 @@ static GError *explain(const GError *error)
         return g_error_copy(error);
     return g_error_new_literal(
         STEPBACK_ERROR, ERROR_BACKEND_FAILED,
-        "the guest's network process has ended; session.reset restarts the "
-        "machine with a new one");
+        "the guest's network process has ended; to have a new one, start the "
+        "sandbox again: 'stepback stop' and 'stepback up', or session.reset");
 }
 
 /* The policy becomes part of the session's configuration: a reset keeps it. */

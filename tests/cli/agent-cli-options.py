@@ -146,6 +146,8 @@ def a_guest_cannot_fish_by_an_env_file(place):
     write(file, "A=1\nTOKEN\n")
     refused(place, *command, part="line 2 would pass on TOKEN", status=125,
             **env)
+    write(file, "A=1\0 2\n")
+    refused(place, *command, part="NUL", status=125, **env)
     os.unlink(file)
     os.symlink(secret, file)
     refused(place, *command, part="a link out of it", status=125, **env)

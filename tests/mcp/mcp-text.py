@@ -340,6 +340,19 @@ def instructions_name_the_guest(place):
 
 
 @test
+def instructions_of_local_isolation(place):
+    """in local isolation: the folder's own path, and no virtual machine"""
+    server = Server(place, "--isolation=local", "--network=none", opening=False)
+    text = instructions(server)
+    for part in ("sandbox on the user's computer", "working folder as " + place.share,
+                 "the programs of this computer"):
+        contains(text, part)
+    for part in ("virtual machine", "/mnt/working", "image"):
+        equal((part, part in text), (part, False))
+    server.close()
+
+
+@test
 def instructions_follow_the_session(place):
     """in a frontend's session: its folders; before it starts: that none runs"""
     agent, client = agent_with_client(place)
