@@ -29,6 +29,14 @@ _stepback_sandboxes() {
     esac
 }
 
+# Offer directories (-d) or files (-f); $2: the word under the cursor. bash then
+# quotes them, as it may not do with "--option=".
+_stepback_files() {
+    local IFS=$'\n'
+    COMPREPLY+=($(compgen "$1" -- "$2"))
+    [ "${#COMPREPLY[@]}" -eq 0 ] || compopt -o filenames 2>/dev/null
+}
+
 # The words of the command line from number $1 on, before the cursor, that are
 # neither options nor the value of -s.
 _stepback_before() {
@@ -65,7 +73,7 @@ _stepback_copy() {
     [ "$2" != : ] && [ "$3" != : ] || return
     COMPREPLY=($(compgen -S : -W "$(_stepback_sandboxes "$1" stop)" -- "$2"))
     [ "${#COMPREPLY[@]}" -eq 0 ] || compopt -o nospace 2>/dev/null
-    COMPREPLY+=($(compgen -f -- "$2"))
+    [ -z "$(compgen -f -- "$2")" ] || _stepback_files -f "$2"
 }
 
 # $1: the program, $2: the word under the cursor, $3: the previous word
@@ -89,11 +97,11 @@ _stepback() {
     fi
     case $prev in
     -C | --directory | --undo-dir | --output)
-        COMPREPLY=($(compgen -d -- "$cur"))
+        _stepback_files -d "$cur"
         return
         ;;
     --kernel | --initrd | --shim | --env-file | --ca-certificates)
-        COMPREPLY=($(compgen -f -- "$cur"))
+        _stepback_files -f "$cur"
         return
         ;;
     --backend) COMPREPLY=($(compgen -W 'virtiofs 9p' -- "$cur")) && return ;;
@@ -142,7 +150,7 @@ _stepback() {
         elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
             COMPREPLY=($(compgen -W 'build list prune' -- "$cur"))
         elif [[ " ${COMP_WORDS[*]:0:COMP_CWORD} " == *" -- "* ]]; then
-            COMPREPLY=($(compgen -f -- "$cur"))
+            _stepback_files -f "$cur"
         elif [ "$command" = attach ] || [ "$command" = job ]; then
             _stepback_execution "$1" "$command" "$cur"
         elif [ "$command" = cp ]; then
@@ -155,10 +163,10 @@ _stepback() {
             COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command")" \
                 -- "$cur"))
         else
-            COMPREPLY=($(compgen -f -- "$cur"))
+            _stepback_files -f "$cur"
         fi
         ;;
     esac
 }
 
-complete -o filenames -o bashdefault -F _stepback stepback
+complete -o bashdefault -F _stepback stepback
