@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cli_image - "stepback image": run the script that builds guest images, list
- * them, and remove what their cache has besides them.
+ * and remove them, and remove what their cache has besides them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +14,7 @@
 #include "agent/base/install_paths.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_image_list.h"
+#include "agent/cli/cli_image_rm.h"
 #include "agent/cli/cli_options.h"
 #include "agent/vm/template_store.h"
 #include "common/host_environ.h"
@@ -21,9 +22,21 @@
 /* Variables for reaching mirrors, and for the paths of the image and of
  * temporary files. */
 static const char *const variables[] = {
-    "HOME",       "TMPDIR",      "XDG_CACHE_HOME", "ALL_PROXY", "FTP_PROXY",
-    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",       "all_proxy", "ftp_proxy",
-    "http_proxy", "https_proxy", "no_proxy",       NULL,
+    "STEPBACK_SYSTEM_IMAGES",
+    "HOME",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "ALL_PROXY",
+    "FTP_PROXY",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "all_proxy",
+    "ftp_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    NULL,
 };
 
 static int build(char **argv)
@@ -73,28 +86,38 @@ static int prune(int argc, char **argv)
     return CLI_OK;
 }
 
+static struct {
+    const char *verb;
+    int (*run)(int argc, char **argv);
+    char name[16]; /* for messages */
+} verbs[] = {
+    { "list", cli_image_list, "image list" },
+    { "rm", cli_image_rm, "image rm" },
+    { "prune", prune, "image prune" },
+};
+
 int cli_image(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "build") == 0)
         return build(argv + 1);
-    if (argc >= 2 && strcmp(argv[1], "prune") == 0)
-        return prune(argc - 1, argv + 1);
-    if (argc >= 2 && strcmp(argv[1], "list") == 0) {
-        static char name[] = "image list"; /* for messages */
-
-        argv[1] = name;
-        return cli_image_list(argc - 1, argv + 1);
+    for (size_t i = 0; argc >= 2 && i < G_N_ELEMENTS(verbs); i++) {
+        if (strcmp(argv[1], verbs[i].verb) == 0) {
+            argv[1] = verbs[i].name;
+            return verbs[i].run(argc - 1, argv + 1);
+        }
     }
     if (argc == 2 && is_help(argv[1])) {
         puts("Usage: " CLI_PROGRAM " image build [OPTION...]\n"
              "       " CLI_PROGRAM " image list [OPTION...]\n"
+             "       " CLI_PROGRAM " image rm [OPTION...] NAME...\n"
              "       " CLI_PROGRAM " image prune\n\n"
              "Build a guest image ('" CLI_PROGRAM
-             " image build --help' lists the options),\nlist the images, or "
-             "remove the templates of machines.");
+             " image build --help' lists the options),\nlist or remove images, "
+             "or remove the templates of machines.");
         return CLI_OK;
     }
     return cli_options_wrong("image: try '" CLI_PROGRAM
                              " image build', '" CLI_PROGRAM
-                             " image list' or '" CLI_PROGRAM " image prune'");
+                             " image list', '" CLI_PROGRAM
+                             " image rm' or '" CLI_PROGRAM " image prune'");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_image_list - "stepback image list": the guest images of the cache.
+ * cli_image_list - "stepback image list": the user's guest images, and those of
+ * all users that they do not hide.
  */
 #include "agent/cli/cli_image_list.h"
 
@@ -32,19 +33,22 @@ static guint64 occupied(const char *dir)
     return bytes;
 }
 
-/* Return the members of an image, new; NULL if there is none of this name. */
-static json_t *describe(const char *name)
+/* Return the members of an image, new; NULL if this is none. */
+static json_t *describe(enum guest_image_place place, const char *images,
+                        const char *name)
 {
-    g_autofree char *dir = guest_image_dir(name, NULL);
-    g_autofree char *kernel = dir ? g_build_filename(dir, "vmlinuz", NULL)
-                                  : NULL;
+    g_autofree char *dir = g_build_filename(images, name, NULL);
+    g_autofree char *kernel = g_build_filename(dir, "vmlinuz", NULL);
+    g_autofree char *valid = guest_image_dir(name, NULL, NULL);
     g_autoptr(GDateTime) time = NULL;
     g_autofree char *built = NULL;
     g_auto(GStrv) tools = NULL;
+    bool is_hidden = place == IMAGE_PLACE_SYSTEM &&
+                     guest_image_place_has(IMAGE_PLACE_USER, name);
     json_t *list;
     GStatBuf st;
 
-    if (!kernel || g_stat(kernel, &st) < 0)
+    if (!valid || is_hidden || g_stat(kernel, &st) < 0)
         return NULL;
     time = g_date_time_new_from_unix_utc(st.st_mtime);
     built = g_date_time_format(time, "%Y-%m-%dT%H:%M:%SZ");
@@ -52,8 +56,9 @@ static json_t *describe(const char *name)
     list = json_array();
     for (char **tool = tools; tool && *tool; tool++)
         json_array_append_new(list, json_string(*tool));
-    return json_pack("{s:s, s:o, s:s, s:I, s:o}", "name", name, "path",
-                     json_bytes_path(dir), "built", built, "bytes",
+    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:o}", "name", name, "path",
+                     json_bytes_path(dir), "system",
+                     place == IMAGE_PLACE_SYSTEM, "built", built, "bytes",
                      (json_int_t)occupied(dir), "tools", list);
 }
 
@@ -62,25 +67,32 @@ static gint compare_names(gconstpointer a, gconstpointer b)
     return g_strcmp0(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Return a new array of all images, by name. */
-static json_t *list_images(void)
+/* Append the images of a place to the list, by name. */
+static void list_place(enum guest_image_place place, json_t *list)
 {
-    g_autofree char *templates = guest_image_templates();
-    g_autofree char *cache = g_path_get_dirname(templates);
+    g_autofree char *images = guest_image_place_path(place);
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GDir) dir = g_dir_open(cache, 0, NULL);
-    json_t *list = json_array();
+    g_autoptr(GDir) dir = g_dir_open(images, 0, NULL);
     const char *name;
 
     while (dir && (name = g_dir_read_name(dir)))
         g_ptr_array_add(names, g_strdup(name));
     g_ptr_array_sort(names, compare_names);
     for (guint i = 0; i < names->len; i++) {
-        json_t *image = describe(names->pdata[i]);
+        json_t *image = describe(place, images, names->pdata[i]);
 
         if (image)
             json_array_append_new(list, image);
     }
+}
+
+/* Return a new array of all images that can be used. */
+static json_t *list_images(void)
+{
+    json_t *list = json_array();
+
+    list_place(IMAGE_PLACE_USER, list);
+    list_place(IMAGE_PLACE_SYSTEM, list);
     return list;
 }
 
@@ -101,11 +113,9 @@ static char *join_tools(json_t *tools)
 static void print_images(json_t *list, const struct cli_output *output)
 {
     static const struct cli_table_column columns[] = {
-        { "NAME", TABLE_END },
-        { "BUILT", TABLE_LEFT },
-        { "SIZE", TABLE_RIGHT },
-        { "TOOLS", TABLE_END },
-        { NULL },
+        { "NAME", TABLE_END },   { "PLACE", TABLE_LEFT },
+        { "BUILT", TABLE_LEFT }, { "SIZE", TABLE_RIGHT },
+        { "TOOLS", TABLE_END },  { NULL },
     };
     g_autoptr(cli_table) table = cli_table_new(output, columns);
     json_t *image;
@@ -115,6 +125,8 @@ static void print_images(json_t *list, const struct cli_output *output)
     {
         cli_table_add(
             table, g_strdup(json_string_value(json_object_get(image, "name"))),
+            g_strdup(json_is_true(json_object_get(image, "system")) ? "system"
+                                                                    : "user"),
             cli_table_age(json_string_value(json_object_get(image, "built"))),
             g_format_size_full(
                 (guint64)json_integer_value(json_object_get(image, "bytes")),

@@ -156,7 +156,7 @@ static char *cpus_problem(const struct cli_machine *machine)
 static char *image_problem(const struct cli_machine *machine)
 {
     g_autofree char *dir = machine->image
-                               ? guest_image_dir(machine->image, NULL)
+                               ? guest_image_dir(machine->image, NULL, NULL)
                                : NULL;
 
     if (dir || !machine->image)

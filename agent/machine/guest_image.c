@@ -17,8 +17,11 @@
 
 enum { MAX_IMAGE_JSON = 64 << 10, MAX_TOOLS = 64, MAX_TOOL_NAME = 32 };
 
-char *guest_image_dir(const char *name, GError **error)
+char *guest_image_dir(const char *name, enum guest_image_place *ret_place,
+                      GError **error)
 {
+    enum guest_image_place place = IMAGE_PLACE_USER;
+    g_autofree char *images = NULL;
     size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
@@ -29,14 +32,20 @@ char *guest_image_dir(const char *name, GError **error)
                     GUEST_IMAGE_DEFAULT);
         return NULL;
     }
-    return g_build_filename(g_get_user_cache_dir(), "stepback", "guest", name,
-                            NULL);
+    if (!guest_image_place_has(place, name) &&
+        guest_image_place_has(IMAGE_PLACE_SYSTEM, name))
+        place = IMAGE_PLACE_SYSTEM;
+    images = guest_image_place_path(place);
+    if (ret_place)
+        *ret_place = place;
+    return g_build_filename(images, name, NULL);
 }
 
 char *guest_image_templates(void)
 {
-    return g_build_filename(g_get_user_cache_dir(), "stepback", "guest",
-                            ".templates", NULL);
+    g_autofree char *images = guest_image_place_path(IMAGE_PLACE_USER);
+
+    return g_build_filename(images, ".templates", NULL);
 }
 
 static gboolean check_readable(const char *what, const char *path,
@@ -78,8 +87,7 @@ static gboolean read_json(const char *dir, json_t **ret_json, GError **error)
         *ret_json = json;
         return TRUE;
     }
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "%s is damaged; rebuild the image with: stepback image build",
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED, "%s is damaged",
                 path);
     json_decref(json);
     return FALSE;
@@ -88,11 +96,16 @@ static gboolean read_json(const char *dir, json_t **ret_json, GError **error)
 static gboolean read_append(struct guest_image *image, const char *dir,
                             GError **error)
 {
+    g_autoptr(GError) damage = NULL;
     const char *append;
     json_t *json;
 
-    if (!read_json(dir, &json, error))
+    if (!read_json(dir, &json, &damage)) {
+        g_set_error(error, damage->domain, damage->code,
+                    "%s; rebuild the image with: stepback image build",
+                    damage->message);
         return FALSE;
+    }
     append = json_string_value(json_object_get(json, "append"));
     if (append) {
         g_free(image->append);
@@ -111,14 +124,66 @@ static bool is_tool(const char *name)
            name[strspn(name, allowed)] == '\0';
 }
 
+/* Let an error about a system's image name the remedies. */
+static void add_remedies(GError **error, const char *name)
+{
+    const char *flavour = strcmp(name, "debian") == 0 ||
+                                  strcmp(name, "standard") == 0
+                              ? name
+                              : GUEST_IMAGE_DEFAULT;
+    g_autofree char *options = g_strdup_printf("--flavour=%s --name=%s",
+                                               flavour, name);
+    g_autoptr(GError) first = NULL;
+
+    if (!error)
+        return;
+    first = g_steal_pointer(error);
+    g_set_error(
+        error, first->domain, first->code,
+        "guest image '%s' of all users: %s; as root, build it anew with: "
+        "stepback image build --system %s; or build your own, which "
+        "comes first: stepback image build %s",
+        name, first->message, options, options);
+}
+
+/* Check a system's image, and that it is whole. */
+static gboolean check_system_image(const char *name, const char *dir,
+                                   GError **error)
+{
+    static const char *const files[] = { "vmlinuz", "initrd", "image.json",
+                                         "rootfs.ext4" };
+    json_t *json = NULL;
+    gboolean ok = TRUE;
+
+    for (size_t i = 0; ok && i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *path = g_build_filename(dir, files[i], NULL);
+        const char *flavour = json_string_value(
+            json_object_get(json, "flavour"));
+
+        if (strcmp(files[i], "rootfs.ext4") == 0 &&
+            g_strcmp0(flavour, GUEST_IMAGE_DEFAULT) == 0)
+            continue;
+        ok = guest_image_place_check(path, error) &&
+             (strcmp(files[i], "image.json") != 0 ||
+              read_json(dir, &json, error));
+    }
+    json_decref(json);
+    if (!ok)
+        add_remedies(error, name);
+    return ok;
+}
+
 char **guest_image_tools(const char *name)
 {
     g_autoptr(GPtrArray) tools = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *dir = guest_image_dir(name, NULL);
+    enum guest_image_place place;
+    g_autofree char *dir = guest_image_dir(name, &place, NULL);
     json_t *json = NULL, *tool;
     size_t i;
 
-    if (!dir || !read_json(dir, &json, NULL))
+    if (!dir ||
+        (place == IMAGE_PLACE_SYSTEM && !check_system_image(name, dir, NULL)) ||
+        !read_json(dir, &json, NULL))
         return NULL;
     json_array_foreach(json_object_get(json, "tools"), i, tool)
     {
@@ -138,9 +203,11 @@ static void set_no_image(const char *name, const char *dir, GError **error)
 
     if (strcmp(name, "debian") == 0)
         how = "build it with: stepback image build --flavour=debian";
+    else if (strcmp(name, "standard") == 0)
+        how = "build it with: stepback image build --flavour=standard";
     else if (strcmp(name, GUEST_IMAGE_DEFAULT) != 0)
-        how = "use minimal, debian, or an image built with: stepback image "
-              "build --output=DIR";
+        how = "'stepback image list' has those that exist; build one with: "
+              "stepback image build --name=NAME";
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                 "guest image '%s': not found in %s; %s", name, dir, how);
 }
@@ -148,9 +215,11 @@ static void set_no_image(const char *name, const char *dir, GError **error)
 static gboolean read_image(struct guest_image *image, const char *name,
                            GError **error)
 {
-    g_autofree char *dir = guest_image_dir(name, error);
+    enum guest_image_place place;
+    g_autofree char *dir = guest_image_dir(name, &place, error);
 
-    if (!dir)
+    if (!dir ||
+        (place == IMAGE_PLACE_SYSTEM && !check_system_image(name, dir, error)))
         return FALSE;
     if (!image->kernel)
         image->kernel = find_file(dir, "vmlinuz");

@@ -2,8 +2,8 @@
  *
  * guest_image - the files that the virtual machine boots from.
  *
- * An image is a folder ${XDG_CACHE_HOME:-~/.cache}/stepback/guest/NAME/ built
- * by "stepback image build":
+ * An image is a folder with its name, in one of the places of
+ * guest_image_place.h, built by "stepback image build":
  *
  *     vmlinuz         the kernel
  *     initrd          its initramfs
@@ -16,6 +16,8 @@
 
 #include <glib.h>
 
+#include "agent/machine/guest_image_place.h"
+
 #define GUEST_IMAGE_DEFAULT "minimal"
 
 struct guest_image {
@@ -25,18 +27,21 @@ struct guest_image {
     char *append; /* may be empty */
 };
 
-/* Return the directory of an image, which need not exist, as a new string. On
- * an invalid name return NULL with ERROR_INVALID_FIELD. */
-char *guest_image_dir(const char *name, GError **error);
+/* Return the directory of the user's image of this name, or of the system's if
+ * only that exists, as a new string. It need not exist. ret_place may be NULL.
+ * On an invalid name return NULL with ERROR_INVALID_FIELD. */
+char *guest_image_dir(const char *name, enum guest_image_place *ret_place,
+                      GError **error);
 
 /* Return the directory of the templates of machines (vm/template_store.h),
  * which need not exist, as a new string. No image has such a name. */
 char *guest_image_templates(void);
 
-/* Find an image's files. Non-NULL kernel, initrd and disk replace the image's
- * own; with both kernel and initrd, no image is needed. All borrowed. On
- * failure return NULL with ERROR_INVALID_FIELD, or ERROR_VM_LAUNCH_FAILED and a
- * text that names the remedy. */
+/* Find an image's files. Those of a system's image must be complete, and no
+ * other user but root may be able to change them. Non-NULL kernel, initrd and
+ * disk replace the image's own; with both kernel and initrd, no image is
+ * needed. All borrowed. On failure return NULL with ERROR_INVALID_FIELD, or
+ * ERROR_VM_LAUNCH_FAILED and a text that names the remedy. */
 struct guest_image *guest_image_find(const char *name, const char *kernel,
                                      const char *initrd, const char *disk,
                                      GError **error);

@@ -15,6 +15,11 @@ _stepback_options() {
         sort -u
 }
 
+# The images that have been built.
+_stepback_images() {
+    "$1" image list 2>/dev/null | sed 's/ .*//'
+}
+
 # The steps of the current folder.
 _stepback_steps() {
     "$1" history --limit=100 2>/dev/null |
@@ -108,8 +113,9 @@ _stepback() {
     --accel) COMPREPLY=($(compgen -W 'auto kvm tcg' -- "$cur")) && return ;;
     --rootfs) COMPREPLY=($(compgen -W 'debian' -- "$cur")) && return ;;
     --isolation) COMPREPLY=($(compgen -W 'vm local' -- "$cur")) && return ;;
-    --image | --flavour)
-        COMPREPLY=($(compgen -W 'minimal debian' -- "$cur"))
+    --flavour) COMPREPLY=($(compgen -W 'minimal debian standard' -- "$cur")) && return ;;
+    --image)
+        COMPREPLY=($(compgen -W "$(_stepback_images "$1")" -- "$cur"))
         return
         ;;
     --network) COMPREPLY=($(compgen -W 'open none' -- "$cur")) && return ;;
@@ -146,9 +152,11 @@ _stepback() {
         ;;
     *)
         if [ "${COMP_WORDS[1]-}" = help ]; then
-            [ "$prev" != image ] || COMPREPLY=($(compgen -W 'build list prune' -- "$cur"))
+            [ "$prev" != image ] || COMPREPLY=($(compgen -W 'build list rm prune' -- "$cur"))
         elif [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
-            COMPREPLY=($(compgen -W 'build list prune' -- "$cur"))
+            COMPREPLY=($(compgen -W 'build list rm prune' -- "$cur"))
+        elif [ "$command" = "image rm" ]; then
+            COMPREPLY=($(compgen -W "$(_stepback_images "$1")" -- "$cur"))
         elif [[ " ${COMP_WORDS[*]:0:COMP_CWORD} " == *" -- "* ]]; then
             _stepback_files -f "$cur"
         elif [ "$command" = attach ] || [ "$command" = job ]; then

@@ -43,6 +43,8 @@ def option_with_value(place):
         terminal.expect("--accel=$")
         terminal.send("k\t")
         terminal.expect("kvm $")
+        terminal.send("--image=mini\t")
+        terminal.expect("--image=minimal $")
         terminal.send("--backend=9\t")
         terminal.expect("--backend=9p $")
         leave(terminal)

@@ -56,6 +56,7 @@ class Place:
                    XDG_STATE_HOME=self.root + "/state",
                    XDG_CONFIG_HOME=self.root + "/config",
                    STEPBACK_CERTIFICATE_PATH="",
+                   STEPBACK_SYSTEM_IMAGES=self.root + "/images",
                    XDG_RUNTIME_DIR=self.runtime, STEPBACK_QEMU=FAKE_QEMU,
                    STEPBACK_LIBEXECDIR=self.libexec
                    if os.path.isdir(self.libexec) else BUILDDIR,

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Guest images: those of all users beside a user's own, whose files are trusted,
+"image rm", and what two users of one host share. Over a fake QEMU."""
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from sandbox_case import VM, call, good, refused, sandbox_test  # noqa: E402
+from stdio_client import PROGRAM, SRCDIR, Skip, contains, equal, main, test  # noqa: E402
+
+JSON = '{"format": 1, "flavour": "%s", "append": "", "tools": ["sh"]}\n'
+
+
+def make_image(folder, flavour="minimal"):
+    os.makedirs(folder)
+    for name in ("vmlinuz", "initrd"):
+        open(folder + "/" + name, "w").close()
+    with open(folder + "/image.json", "w") as file:
+        file.write(JSON % flavour)
+
+
+def system_image(place, name="minimal", flavour="minimal"):
+    """Make an image of all users; only it has this name."""
+    folder = place.root + "/images/" + name
+    make_image(folder, flavour)
+    shutil.rmtree(place.root + "/cache/stepback/guest/" + name,
+                  ignore_errors=True)
+    return folder
+
+
+def try_run(place, *words, **more):
+    return call(place, "run", *VM, *words, "--", "echo", "x", **more)
+
+
+@sandbox_test
+def images_of_all_users(place):
+    """an image of all users is used if the user has none of its name, and listed
+    as the system's"""
+    folder = system_image(place)
+    equal(try_run(place)[:2], (0, "x\n"))
+    listed = json.loads(good(place, "image", "list", "--json"))
+    equal([(image["name"], image["system"], image["path"]) for image in listed],
+          [("minimal", True, folder)])
+    # A damaged one of the user's own is not passed over.
+    make_image(place.image)
+    with open(place.image + "/image.json", "w") as file:
+        file.write("{")
+    status, _, err = try_run(place)
+    equal(status, 125)
+    contains(err, place.image + "/image.json is damaged; rebuild")
+    listed = json.loads(good(place, "image", "list", "--json"))
+    equal([image["system"] for image in listed], [False])
+    shutil.rmtree(place.image)
+    equal(try_run(place)[:2], (0, "x\n"))
+
+
+REMEDY = ("; as root, build it anew with: stepback image build --system "
+          "--flavour=minimal --name=minimal; or build your own, which comes first: "
+          "stepback image build --flavour=minimal --name=minimal")
+
+
+@test
+def broken_image_of_all_users(place):
+    """an image of all users that is broken is refused, with both remedies"""
+    folder = system_image(place)
+    for name, problem in (("initrd", "No such file or directory"),
+                          ("vmlinuz", "No such file or directory"),
+                          ("image.json", "No such file or directory")):
+        os.rename(folder + "/" + name, place.root + "/kept")
+        status, out, err = try_run(place)
+        equal((status, out), (125, ""))
+        contains(err, "guest image 'minimal' of all users: %s/%s %s%s" %
+                 (folder, name, problem, REMEDY))
+        os.rename(place.root + "/kept", folder + "/" + name)
+    with open(folder + "/image.json", "w") as file:
+        file.write("[]")
+    contains(try_run(place)[2], "image.json is damaged; as root, build it anew")
+    with open(folder + "/image.json", "w") as file:
+        file.write(JSON % "debian")
+    contains(try_run(place)[2], folder + "/rootfs.ext4 No such file")
+
+
+@test
+def writable_by_others(place):
+    """an image of all users that another user could have written is not booted"""
+    folder = system_image(place)
+    root = place.root + "/images"
+    for path in (folder + "/vmlinuz", folder + "/initrd",
+                 folder + "/image.json", folder, root):
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        for more in (0o020, 0o002):
+            os.chmod(path, mode | more)
+            status, out, err = try_run(place)
+            equal((path, status, out), (path, 125, ""))
+            contains(err, path + " can be written by other users" + REMEDY)
+        os.chmod(path, mode)
+    equal(try_run(place)[0], 0)
+    for path in (folder + "/initrd", folder):
+        os.rename(path, place.root + "/moved")
+        os.symlink(place.root + "/moved", path)
+        contains(try_run(place)[2], path + " is a symbolic link")
+        os.unlink(path)
+        os.rename(place.root + "/moved", path)
+    if os.geteuid() == 0:
+        for path in (folder + "/initrd", folder, root):
+            os.chown(path, 65534, -1)
+            contains(try_run(place)[2], path + " belongs to another user")
+            os.chown(path, 0, -1)
+    equal(try_run(place)[0], 0)
+
+
+@test
+def images_are_removed(place):
+    """image rm removes an image, and nothing that is none"""
+    images = place.root + "/cache/stepback/guest"
+    make_image(images + "/mine")
+    make_image(images + "/mine.building-remove")  # of a killed removal
+    make_image(images + "/other")
+    open(images + "/other/notes", "w").close()
+    os.mkdir(images + "/apt")
+    os.symlink(images + "/minimal", images + "/link")
+    equal(good(place, "image", "rm", "mine"), "mine\n")
+    equal(sorted(os.listdir(images)),
+          [".build.lock", "apt", "link", "minimal", "other"])
+    refused(place, "image", "rm", "mine", part="mine: cannot find it: No such")
+    refused(place, "image", "rm", "other", part="other: not an image (notes); "
+            "remove it by hand")
+    refused(place, "image", "rm", "link", part="link: not an image")
+    for name in ("..", ".templates", "a/b", ""):
+        refused(place, "image", "rm", name, part="must be the name of an image")
+    refused(place, "image", "rm", part="give the names", status=2)
+    equal(sorted(os.listdir(images + "/other")),
+          ["image.json", "initrd", "notes", "vmlinuz"])
+    folder = system_image(place, "shared")
+    refused(place, "image", "rm", "shared", part="cannot find it")
+    equal(good(place, "image", "rm", "--system", "shared"), "shared\n")
+    equal(os.path.exists(folder), False)
+
+
+@test
+def disks_need_images(place):
+    """image rm keeps an image that a disk of --persist needs, unless forced"""
+    disk = place.root + "/state/stepback/vm/share-1"
+    os.makedirs(disk)
+    for name in ("disk.qcow2", "lock"):
+        open(disk + "/" + name, "w").close()
+    with open(disk + "/base.json", "w") as file:
+        json.dump({"file": "file://%s/rootfs.ext4" % place.image}, file)
+    refused(place, "image", "rm", "minimal",
+            part="image minimal: 1 disk of --persist needs it; add --force")
+    equal(good(place, "image", "rm", "-f", "minimal"), "minimal\n")
+
+
+def build(*words, **env):
+    done = subprocess.run([os.path.abspath(SRCDIR) + "/contrib/guest/build", *words],
+                          env=dict(os.environ, **env), capture_output=True,
+                          text=True, timeout=60)
+    return done.returncode, done.stderr
+
+
+@test
+def build_options(place):
+    """image build refuses packages and names that are none, before it begins"""
+    for words, part in (
+            (("--packages=a;b",), "--packages: 'a;b' is not the name"),
+            (("--packages=--flavour",), "--packages: '--flavour' is not"),
+            (("--flavour=minimal", "--packages=git"), "minimal has no disk"),
+            (("--name=a/b",), "--name: use letters"),
+            (("--name=apt",), "--name: 'apt' is the name of another folder"),
+            (("--name=x", "--output=/y"), "--output: not with --name"),
+            (("--flavour=big",), "'big' is not minimal, debian or standard")):
+        status, err = build(*words)
+        equal((words, status), (words, 2))
+        contains(err, part)
+
+
+class User:
+    """A user of the host, with folders of its own below a place."""
+
+    def __init__(self, place, uid):
+        self.place, self.uid = place, uid
+        self.home = "%s/home%d" % (place.root, uid)
+        self.share = self.home + "/work/share"
+        os.makedirs(self.share)
+        os.makedirs(self.home + "/run", 0o700)
+        subprocess.run(["chown", "-R", "%d:%d" % (uid, uid), self.home], check=True)
+
+    def call(self, *words):
+        env = self.place.environment(
+            HOME=self.home, XDG_RUNTIME_DIR=self.home + "/run",
+            **{"XDG_%s_HOME" % name: self.home + "/" + name.lower()
+               for name in ("CACHE", "STATE", "CONFIG")})
+        done = subprocess.run([PROGRAM, *words], env=env, cwd=self.share,
+                              user=self.uid, group=self.uid, extra_groups=[],
+                              capture_output=True, text=True, timeout=120,
+                              stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout, done.stderr
+
+
+@sandbox_test
+def two_users(place):
+    """two users share the images of all users, and neither sandboxes, sockets,
+    caches nor logs"""
+    if os.geteuid() != 0:
+        raise Skip("only root can act as two users")
+    os.chmod(place.root, 0o755)
+    system_image(place)
+    one, two = User(place, 61001), User(place, 61002)
+    for user in (one, two):
+        status, out, err = user.call("up", *VM, "same")
+        if "Permission denied" in err and status == 126:
+            raise Skip("other users cannot reach the build folder")
+        equal((status, out, err), (0, "same\n", ""))
+    sockets = {}
+    for user in (one, two):
+        status, out, err = user.call("inspect", "same")
+        equal((status, err), (0, ""))
+        contains(out, user.share)
+        equal(user.home in out and (one if user == two else two).home not in out, True)
+        equal(user.call("ps", "-q")[1], "same\n")
+        status, out, err = user.call("run", "--", "echo", "x")
+        equal((status, out), (0, "x\n"))
+        sockets[user] = [base for base, _, files in os.walk(user.home)
+                         if "api.sock" in files]
+        equal(len(sockets[user]), 1)
+    # Folders of one are closed to the other.
+    for path in (sockets[one][0], one.home + "/state/stepback/sandboxes/same",
+                 one.home + "/work/.stepback/share"):
+        done = subprocess.run(["ls", path], user=61002, group=61002,
+                              extra_groups=[], capture_output=True)
+        equal((path, os.path.isdir(path), done.returncode), (path, True, 2))
+    status, out, err = two.call("image", "rm", "--system", "minimal")
+    equal((status, out), (1, ""))
+    contains(err, "Permission denied")
+    for user in (one, two):
+        equal(user.call("kill", "same")[0], 0)
+    one.call("prune", "-f")
+    equal(two.call("ps", "-a", "-q")[1], "same\n")
+
+
+main()
