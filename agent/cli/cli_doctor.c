@@ -15,6 +15,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_boot.h"
 #include "agent/cli/cli_fit.h"
+#include "agent/cli/cli_image.h"
 #include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_output.h"
@@ -143,6 +144,22 @@ static enum verdict check_image(const struct report *report)
     return verdict;
 }
 
+/* An image that exists works without them. */
+static enum verdict check_image_tools(const struct report *report)
+{
+    g_autofree char *problem = NULL, *remedy = NULL;
+
+    if (cli_image_can_build(&problem, &remedy))
+        return print_check(report, GOOD, "image tools",
+                           g_strdup("all programs that builds of images need"),
+                           NULL);
+    return print_check(report, SLOW, "image tools",
+                       g_strdup_printf("only builds of guest images need "
+                                       "them: %s",
+                                       problem),
+                       remedy);
+}
+
 static const char *kvm_remedy(void)
 {
     if (access(ACCEL_KVM_PATH, F_OK) < 0)
@@ -247,10 +264,10 @@ static enum verdict check_pager(const struct report *report)
 static int check_all(struct report *report)
 {
     static enum verdict (*const checks[])(const struct report *) = {
-        check_qemu,       check_daemon, check_9p_daemon, check_network,
-        check_image,      check_kvm,    check_fuse,      check_bwrap,
-        check_namespaces, check_limits, check_qemu_img,  check_diff,
-        check_pager,
+        check_qemu,  check_daemon,      check_9p_daemon, check_network,
+        check_image, check_image_tools, check_kvm,       check_fuse,
+        check_bwrap, check_namespaces,  check_limits,    check_qemu_img,
+        check_diff,  check_pager,
     };
     enum verdict worst = GOOD;
 

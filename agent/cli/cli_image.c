@@ -13,6 +13,7 @@
 
 #include "agent/base/install_paths.h"
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_image.h"
 #include "agent/cli/cli_image_list.h"
 #include "agent/cli/cli_image_rm.h"
 #include "agent/cli/cli_options.h"
@@ -39,6 +40,38 @@ static const char *const variables[] = {
     NULL,
 };
 
+bool cli_image_can_build(char **ret_problem, char **ret_remedy)
+{
+    g_autofree char *builder = install_paths_find_image_builder();
+    const char *const argv[] = { builder, "--check", "--flavour=standard",
+                                 NULL };
+    g_auto(GStrv) env = host_environ_new(variables);
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = NULL;
+    int status = 0;
+
+    *ret_problem = *ret_remedy = NULL;
+    if (!builder) {
+        *ret_problem = g_strdup("the image builder is not installed");
+        *ret_remedy = g_strdup("install stepback-guest, or make install");
+        return false;
+    }
+    env = g_environ_setenv(env, "STEPBACK_BUILD_NAME", "build", TRUE);
+    if (g_spawn_sync("/", (char **)argv, env, G_SPAWN_STDOUT_TO_DEV_NULL, NULL,
+                     NULL, NULL, &text, &status, NULL) &&
+        g_spawn_check_wait_status(status, NULL))
+        return true;
+    lines = g_strsplit(text ? text : "", "\n", 3);
+    if (lines[0] && g_str_has_prefix(lines[0], "build: "))
+        *ret_problem = g_strdup(lines[0] + strlen("build: "));
+    if (*ret_problem && lines[1] && strstr(lines[1], "fix it: "))
+        *ret_remedy = g_strdup(strstr(lines[1], "fix it: ") +
+                               strlen("fix it: "));
+    if (!*ret_problem)
+        *ret_problem = g_strdup_printf("cannot run %s", builder);
+    return false;
+}
+
 static int build(char **argv)
 {
     g_autofree char *builder = install_paths_find_image_builder();
@@ -46,9 +79,10 @@ static int build(char **argv)
     g_auto(GStrv) env = host_environ_new(variables);
 
     if (!builder)
-        return cli_options_failed("the image builder is not installed; "
-                                  "STEPBACK_DATADIR can name the folder that "
-                                  "has it as guest/build");
+        return cli_options_failed(
+            "the image builder is not installed; install "
+            "stepback-guest, or let STEPBACK_DATADIR name "
+            "the folder that has it as guest/build");
     if (shim)
         env = g_environ_setenv(env, "STEPBACK_SHIM", shim, FALSE);
     env = g_environ_setenv(env, "STEPBACK_BUILD_NAME",

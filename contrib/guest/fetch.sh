@@ -36,8 +36,6 @@ guest_suite() {
 # Set up the private apt in folder $1 and update its lists.
 fetch_init() {
     local dir=$1 suite main security
-    [ -f "$keyring" ] ||
-        die "$keyring is missing" "apt-get install debian-archive-keyring"
     suite=$(guest_suite)
     main=$(source_uri "$suite" http://deb.debian.org/debian)
     security=$(source_uri "$suite-security" http://deb.debian.org/debian-security)

@@ -180,6 +180,26 @@ def build_options(place):
         contains(err, part)
 
 
+@test
+def missing_tools(place):
+    """doctor and image build name all programs at once that a build lacks"""
+    bin = place.root + "/bin"
+    os.mkdir(bin)
+    for name in ("bash", "env", "sed", "id", "uname", "dirname", "sort", "paste",
+                 "apt-get", "dpkg-deb", "flock"):
+        os.symlink(shutil.which(name), bin + "/" + name)
+    checks = json.loads(call(place, "doctor", "--json",
+                             STEPBACK_PROGRAM_PATH=bin)[1])["checks"]
+    found, = [check for check in checks if check["name"] == "image tools"]
+    contains(found["found"], "missing: cpio, xz, zstd")
+    equal(found["status"], "note")
+    equal(found["remedy"].split()[:3], ["apt-get", "install", "cpio"])
+    equal([word for word in ("xz-utils", "zstd") if word in found["remedy"].split()],
+          ["xz-utils", "zstd"])
+    refused(place, "image", "build", STEPBACK_PROGRAM_PATH=bin,
+            part="missing: cpio, xz, zstd\n")
+
+
 class User:
     """A user of the host, with folders of its own below a place."""
 
