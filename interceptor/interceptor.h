@@ -354,6 +354,24 @@ char *ic_default_undo_dir(const char *share, GError **error);
  * parent becomes unreachable. */
 void ic_hide_undo_dir(const char *path);
 
+/* What a log is to its folder. */
+enum ic_log_use {
+    IC_LOG_NONE,   /* no log of this user and format beside a folder */
+    IC_LOG_BUSY,   /* a process uses it */
+    IC_LOG_USED,   /* a folder of its steps, or the one beside it, exists */
+    IC_LOG_UNSURE, /* the same cannot be told */
+    IC_LOG_ORPHAN, /* its folder is gone, or has moved elsewhere */
+};
+
+/* Examine the log at undo_dir, without a change. *ret_bytes: the disk space of
+ * an orphan. *ret_reason: of UNSURE, else NULL; a new string. Any thread. */
+enum ic_log_use ic_log_examine(const char *undo_dir, uint64_t *ret_bytes,
+                               char **ret_reason);
+
+/* Remove a log, with all that only it has of its folder's files, if it is an
+ * orphan by now. Fails with ERROR_BUSY (it is none) or ERROR_IO_ERROR. */
+gboolean ic_log_remove_orphan(const char *undo_dir, GError **error);
+
 /* Set the durability from now on. DEFAULT changes nothing. */
 void ic_set_durability(struct ic *ic, enum ic_durability durability);
 

@@ -170,6 +170,16 @@ static GPtrArray *list_entries(const char *suffix)
     return entries;
 }
 
+guint64 template_store_size(void)
+{
+    g_autoptr(GPtrArray) entries = list_entries(SUFFIX);
+    guint64 bytes = 0;
+
+    for (guint i = 0; i < entries->len; i++)
+        bytes += ((struct entry *)g_ptr_array_index(entries, i))->bytes;
+    return bytes;
+}
+
 guint template_store_clear(guint64 *ret_bytes)
 {
     g_autoptr(GPtrArray) entries = list_entries(NULL);

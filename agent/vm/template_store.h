@@ -56,6 +56,9 @@ gboolean template_store_commit(struct template_draft *draft, GError **error);
 /* Remove a draft that was not committed, and free it. NULL is allowed. */
 void template_store_end(struct template_draft *draft);
 
+/* Return the size of all templates. */
+guint64 template_store_size(void);
+
 /* Remove all templates. Return how many, and their size. */
 guint template_store_clear(guint64 *ret_bytes);
 
