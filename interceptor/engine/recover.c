@@ -77,6 +77,7 @@ static int count_all_links(struct ic *ic, int wal)
     count_folder(ic, wal);
     redo_each(ic, count_folder);
     note_trouble(ic, undo_log_each_trash(ic->log, count_links, ic));
+    note_trouble(ic, undo_log_each_damaged(ic->log, count_links, ic));
     undo_log_on_forget(ic->log, forget_link, ic->log_links);
     return ic->uncounted;
 }

@@ -79,9 +79,7 @@ int undo_log_discard(struct undo_log *log)
     while (rc == 0)
         rc = undo_log_evict(log, NULL);
     if (rc == -ENOENT)
-        rc = undo_log_move_to_trash(log, log->dir, "damaged", 0);
-    if (rc == -ENOENT)
-        rc = 0;
+        rc = undo_log_trash_damaged(log);
     if (rc < 0)
         return rc;
     ctime_ledger_forget(log->ledger);

@@ -12,8 +12,16 @@
 #include "interceptor/sys/sys.h"
 
 const char *const undo_log_part_names[] = {
-    "redo",      "steps",   "wal",     "history.jsonl", "history.jsonl.tmp",
-    "own.jsonl", "reserve", "damaged", "spare",         NULL,
+    "redo",
+    "steps",
+    "wal",
+    "history.jsonl",
+    "history.jsonl.tmp",
+    "own.jsonl",
+    "reserve",
+    UNDO_LOG_DAMAGED,
+    "spare",
+    NULL,
 };
 
 /* Other names that may be in the folder. */

@@ -9,6 +9,7 @@
 
 #define UNDO_LOG_MARKER    ".git" /* undo_log_hide.c */
 #define UNDO_LOG_DISCARDED "discarded"
+#define UNDO_LOG_DAMAGED   "damaged"
 
 /* The parts in the order in which a discard moves them; NULL at the end. */
 extern const char *const undo_log_part_names[];

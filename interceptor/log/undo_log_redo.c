@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_owner.h"
+#include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/log/undo_log_steps.h"
 #include "interceptor/log/undo_log_trash.h"
@@ -111,7 +112,7 @@ int undo_log_move_inverse(struct undo_log *log, int dirfd, const char *name)
 
 int undo_log_set_inverse_aside(struct undo_log *log)
 {
-    fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
+    fd_auto int to = undo_log_open_subdir(log->dir, UNDO_LOG_DAMAGED);
 
     return to < 0 ? to : undo_log_move_inverse(log, to, INVERSE);
 }

@@ -17,6 +17,7 @@
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_owner.h"
+#include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/log/undo_log_trash.h"
 #include "interceptor/sys/sys.h"
@@ -206,7 +207,7 @@ static bool is_full(int rc)
 
 int undo_log_move_aside(struct undo_log *log, struct undo_log_name *ret_name)
 {
-    fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
+    fd_auto int to = undo_log_open_subdir(log->dir, UNDO_LOG_DAMAGED);
     int rc = to < 0 ? to : -EEXIST;
 
     for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
@@ -220,7 +221,7 @@ int undo_log_move_aside(struct undo_log *log, struct undo_log_name *ret_name)
 int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
                        struct undo_log_name *ret_name)
 {
-    fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
+    fd_auto int to = undo_log_open_subdir(log->dir, UNDO_LOG_DAMAGED);
     int rc = to < 0 ? to : undo_log_append_history(log, "damaged", id, seq);
 
     if (to < 0)

@@ -394,6 +394,22 @@ int undo_log_trash_discarded(struct undo_log *log)
     return rc == -ENOENT ? 0 : rc;
 }
 
+static int trash_entry(int damaged, const struct dirent *entry, void *log)
+{
+    int rc = undo_log_move_to_trash(log, damaged, entry->d_name, 0);
+
+    return rc == -ENOENT ? 0 : rc;
+}
+
+int undo_log_trash_damaged(struct undo_log *log)
+{
+    int rc = sys_dir_each(log->dir, UNDO_LOG_DAMAGED, trash_entry, log);
+
+    if (rc == 0)
+        rc = sys_unlinkat(log->dir, UNDO_LOG_DAMAGED, AT_REMOVEDIR);
+    return rc == -ENOENT ? 0 : rc;
+}
+
 struct each_blobs {
     int (*each)(int blobs, void *opaque);
     void *opaque;
@@ -415,13 +431,25 @@ static int open_blobs_of(int fd, const struct dirent *entry, void *opaque)
     return each->each(blobs, each->opaque);
 }
 
+static int each_blobs(int dirfd, const char *name,
+                      int (*each)(int blobs, void *opaque), void *opaque)
+{
+    struct each_blobs all = { each, opaque };
+    int rc = sys_dir_each(dirfd, name, open_blobs_of, &all);
+
+    return rc < 0 && is_absent(rc) ? 0 : rc;
+}
+
 int undo_log_each_trash(struct undo_log *log,
                         int (*each)(int blobs, void *opaque), void *opaque)
 {
-    struct each_blobs all = { each, opaque };
-    int rc = sys_dir_each(log->wal, TRASH, open_blobs_of, &all);
+    return each_blobs(log->wal, TRASH, each, opaque);
+}
 
-    return rc < 0 && is_absent(rc) ? 0 : rc;
+int undo_log_each_damaged(struct undo_log *log,
+                          int (*each)(int blobs, void *opaque), void *opaque)
+{
+    return each_blobs(log->dir, UNDO_LOG_DAMAGED, each, opaque);
 }
 
 /* ---- reserve ------------------------------------------------------------- */

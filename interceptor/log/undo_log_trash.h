@@ -29,6 +29,10 @@ void undo_log_drain_trash(struct undo_log *log);
 int undo_log_each_trash(struct undo_log *log,
                         int (*each)(int blobs, void *opaque), void *opaque);
 
+/* The same for damaged/. */
+int undo_log_each_damaged(struct undo_log *log,
+                          int (*each)(int blobs, void *opaque), void *opaque);
+
 /* Drop the blobs folder of wal/in_progress, which occupies about this many
  * bytes. Returns 0 or -errno. */
 int undo_log_drop_blobs(struct undo_log *log, int64_t bytes);
@@ -60,6 +64,9 @@ int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
 void undo_log_drop_links(struct undo_log *log);
 /* Move a discarded log in discarded/ to the trash. */
 int undo_log_trash_discarded(struct undo_log *log);
+
+/* Move each step in damaged/ to the trash, so that its inodes are forgotten. */
+int undo_log_trash_damaged(struct undo_log *log);
 
 /* Return the bytes waiting in wal/trash. */
 int64_t undo_log_trash_bytes(const struct undo_log *log);
