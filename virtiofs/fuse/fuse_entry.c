@@ -88,15 +88,21 @@ struct fuse_timeout fuse_entry_attr_timeout(const struct fuse_server *server,
     return kept_timeout(server, watched);
 }
 
-/* inode: NULL: there is no such name. */
+/* inode: NULL: there is no such name. With undo a name of a file that has
+ * several is looked up at each use: the engine knows the last one that was, and
+ * reports a change under it, also after the client has removed another. */
 static struct fuse_timeout name_timeout(const struct fuse_server *server,
                                         const struct ic_inode *dir,
-                                        const struct ic_inode *inode)
+                                        const struct ic_inode *inode,
+                                        nlink_t n_links)
 {
     bool watched = reports(server) && dir &&
                    ic_inode_is_watched(server->ic, dir) &&
                    (!inode || ic_inode_is_on_share(server->ic, inode));
 
+    if (server->notifies && inode && n_links > 1 &&
+        !S_ISDIR(ic_inode_type(inode)))
+        return (struct fuse_timeout){ 0 };
     if (server->notifies && watched)
         return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
     return inode ? kept_timeout(server, watched) : (struct fuse_timeout){ 0 };
@@ -203,7 +209,8 @@ static void fill(const struct fuse_server *server, const struct ic_inode *dir,
         .attr_valid_nsec = attr.ns,
     };
     if (fuse_entry_is_kept(server)) {
-        struct fuse_timeout name = name_timeout(server, dir, inode);
+        struct fuse_timeout name = name_timeout(server, dir, inode,
+                                                st->st_nlink);
 
         ret_entry->entry_valid = name.seconds;
         ret_entry->entry_valid_nsec = name.ns;
@@ -243,7 +250,7 @@ bool fuse_entry_fill_missing(const struct fuse_server *server,
                              const struct ic_inode *dir,
                              struct fuse_entry_out *ret_entry)
 {
-    struct fuse_timeout timeout = name_timeout(server, dir, NULL);
+    struct fuse_timeout timeout = name_timeout(server, dir, NULL, 0);
 
     *ret_entry = (struct fuse_entry_out){
         .entry_valid = timeout.seconds,
