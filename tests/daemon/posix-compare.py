@@ -600,7 +600,8 @@ CLEARED = ("suid and sgid are cleared", "capabilities are cleared")
 # Of the daemon: more arguments, whether it has a log, and which cases (None:
 # all).
 VARIANTS = [
-    ([], True, None),
+    # As in local isolation, but with trusted.* attributes for root.
+    (["--modcaps=+sys_admin", "--mount-fd"], True, None),
     (["--cache=never"], False, None),
     (["--writeback"], False, CLEARED),
     (["-o", "no_killpriv_v2"], True, CLEARED),
@@ -665,9 +666,15 @@ class Daemon:
         self.mount = os.path.join(base, "mnt")
         for path in (self.share, self.mount):
             os.mkdir(path, 0o755)
+        device = self.mount_device() if arguments[-1:] == ("--mount-fd",) else None
+        place = ["--mount", self.mount] if device is None else [str(device)]
         self.process = subprocess.Popen(
-            [DAEMON, "--shared-dir", self.share, "--mount", self.mount,
-             "--allow-suid", "--allow-devices", *arguments], stderr=subprocess.DEVNULL)
+            [DAEMON, "--shared-dir", self.share, "--allow-suid", "--allow-devices",
+             *arguments, *place], stderr=subprocess.DEVNULL,
+            pass_fds=() if device is None else (device,))
+        self.by_fd = device is not None
+        if self.by_fd:
+            os.close(device)
         deadline = time.monotonic() + TIMEOUT
         while not os.path.ismount(self.mount):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -679,7 +686,23 @@ class Daemon:
             time.sleep(0.02)
         Daemon.has_served = True
 
+    def mount_device(self):
+        """Mount as stepback-local does. Return the device, or None: not possible."""
+        try:
+            device = os.open("/dev/fuse", os.O_RDWR)
+        except OSError:
+            return None
+        options = (f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other,"
+                   "default_permissions,subtype=stepback")
+        if LIBC.mount(b"stepback", self.mount.encode(), b"fuse", 0,
+                      options.encode()) == 0:
+            return device
+        os.close(device)
+        return None
+
     def stop(self):
+        if self.by_fd:
+            LIBC.umount2(self.mount.encode(), 0)
         self.process.terminate()
         self.process.wait(TIMEOUT)
 

@@ -110,7 +110,7 @@ struct world {
 };
 
 extern const struct world_backend world_folder, world_folder_copy, world_mount,
-    world_9p;
+    world_local, world_9p;
 
 struct world_case {
     const char *name;

@@ -2,6 +2,9 @@
  *
  * world_mount - the real daemon under a real mount, through system calls.
  *
+ * For the world "local" the test mounts and the daemon serves that mount, with
+ * caches, as in local isolation (world_local.h).
+ *
  * The daemon is $STEPBACK_VIRTIOFSD, else stepback-virtiofsd in the build
  * directory of the tests.
  */
@@ -19,6 +22,7 @@
 
 #include "common/fd.h"
 #include "tests/lib/control_client.h"
+#include "tests/lib/world_local.h"
 #include "tests/lib/world_mount.h"
 
 enum { START_MS = 10000, POLL_US = 2000 };
@@ -49,19 +53,26 @@ static const char *daemon_path(void)
     return path ? path : "./stepback-virtiofsd";
 }
 
-static pid_t spawn(struct world *w)
+/* device: of a mount that exists; -1: the daemon mounts. */
+static pid_t spawn(struct world *w, int device)
 {
     g_autofree char *socket = socket_path(w);
+    g_autofree char *mount = device < 0
+                                 ? g_strdup_printf("--mount=%s", w->mount)
+                                 : g_strdup_printf("--mount-fd=%d", device);
     const char *daemon = daemon_path();
     pid_t pid = fork();
 
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         pass_fault_fd(w->fault_fd);
+        if (device >= 0)
+            fcntl(device, F_SETFD, 0);
         execl(daemon, daemon, "--allow-suid", "--allow-devices", "--shared-dir",
               w->share, "--undo-dir", w->undo_dir, "--interceptor-socket",
-              socket, "--mount", w->mount, "--cache", "never", "--log-level",
-              g_test_verbose() ? "debug" : "error", NULL);
+              socket, mount, "--log-level",
+              g_test_verbose() ? "debug" : "error",
+              device < 0 ? "--cache=never" : NULL, NULL);
         _exit(127);
     }
     return pid;
@@ -108,12 +119,20 @@ static int wait_started(struct world *w, struct mounted *m)
     return -1;
 }
 
+static void free_mounted(struct mounted *m)
+{
+    g_clear_pointer(&m->seen, g_hash_table_unref);
+    g_free(m);
+}
+
 static void end(struct world *w, int signal_number)
 {
     struct mounted *m = g_steal_pointer(&w->state);
     int status;
 
     fd_close(&m->cwd);
+    if (w->backend == &world_local && signal_number == SIGTERM)
+        world_local_unmount(w);
     kill(m->pid, signal_number);
     g_assert_cmpint(waitpid(m->pid, &status, 0), ==, m->pid);
     control_client_free(m->client);
@@ -122,34 +141,38 @@ static void end(struct world *w, int signal_number)
         g_assert_true(WIFEXITED(status));
         g_assert_cmpint(WEXITSTATUS(status), ==, 0);
     }
-    g_free(m);
+    free_mounted(m);
 }
 
 /* Return the wait status of a daemon that has exited, or -1: it has started. */
 static int start(struct world *w)
 {
     struct mounted *m = g_new0(struct mounted, 1);
+    fd_auto int device = w->backend == &world_local ? world_local_mount(w) : -1;
     int status;
 
     m->cwd = -1;
-    m->pid = spawn(w);
+    m->pid = spawn(w, device);
+    fd_close(&device); /* the mount ends with the daemon */
     status = wait_started(w, m);
     if (status == -1) {
         w->state = m;
         return -1;
     }
     umount2(w->mount, MNT_DETACH);
-    g_free(m);
+    free_mounted(m);
     return status;
 }
 
-static bool mount_start(struct world *w)
+bool mount_start(struct world *w)
 {
     struct mounted *m;
     json_t *answer;
     int status;
 
-    if (access(daemon_path(), X_OK) < 0 || access("/dev/fuse", R_OK | W_OK) < 0)
+    if (access(daemon_path(), X_OK) < 0 ||
+        access("/dev/fuse", R_OK | W_OK) < 0 ||
+        (w->backend == &world_local && geteuid() != 0))
         return false;
     status = start(w);
     if (status != -1)
@@ -177,46 +200,46 @@ bool world_mount_try_start(struct world *w, bool may_refuse)
     return false;
 }
 
-static void mount_stop(struct world *w)
+void mount_stop(struct world *w)
 {
     end(w, SIGTERM);
 }
 
-static void mount_kill(struct world *w)
+void mount_kill(struct world *w)
 {
     end(w, SIGKILL);
 }
 
 /* ---- the control socket -------------------------------------------------- */
 
-static json_t *mount_request(struct world *w, const char *type, json_t *payload,
-                             GError **error)
+json_t *mount_request(struct world *w, const char *type, json_t *payload,
+                      GError **error)
 {
     struct mounted *m = w->state;
 
     return control_client_request(m->client, type, payload, error);
 }
 
-static json_t *mount_event(struct world *w, const char *type)
+json_t *mount_event(struct world *w, const char *type)
 {
     struct mounted *f = w->state;
 
     return control_client_take_event(f->client, type);
 }
 
-static struct ic *mount_engine(struct world *w)
+struct ic *mount_engine(struct world *w)
 {
     return NULL;
 }
 
-static json_t *mount_error_data(struct world *w)
+json_t *mount_error_data(struct world *w)
 {
     struct mounted *m = w->state;
 
     return control_client_error_data(m->client);
 }
 
-static json_t *mount_wait_event(struct world *w, const char *type)
+json_t *mount_wait_event(struct world *w, const char *type)
 {
     struct mounted *m = w->state;
 
@@ -225,39 +248,6 @@ static json_t *mount_wait_event(struct world *w, const char *type)
 
 const struct world_backend world_mount = {
     .name = "mount",
-    .start = mount_start,
-    .stop = mount_stop,
-    .kill = mount_kill,
-    .put = mount_put,
-    .mkdir = mount_mkdir,
-    .mknod = mount_mknod,
-    .symlink = mount_symlink,
-    .link = mount_link,
-    .unlink = mount_unlink,
-    .rmdir = mount_rmdir,
-    .rename = mount_rename,
-    .chmod = mount_chmod,
-    .chown = mount_chown,
-    .utimes = mount_utimes,
-    .truncate = mount_truncate,
-    .setxattr = mount_setxattr,
-    .removexattr = mount_removexattr,
-    .fallocate = mount_fallocate,
-    .copy_range = mount_copy_range,
-    .stat = mount_stat,
-    .chdir = mount_chdir,
-    .open = mount_open,
-    .tmpfile = mount_tmpfile,
-    .write = mount_write,
-    .handle_truncate = mount_handle_truncate,
-    .handle_link = mount_handle_link,
-    .write_as = mount_write_as,
-    .mmap_write = mount_mmap_write,
-    .handle_stat = mount_handle_stat,
-    .close = mount_close,
     .request = mount_request,
-    .event = mount_event,
-    .wait_event = mount_wait_event,
-    .error_data = mount_error_data,
-    .engine = mount_engine,
+    WORLD_MOUNT_OPERATIONS,
 };

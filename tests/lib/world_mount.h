@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_mount - shared by the two files of that backend.
+ * world_mount - shared by the files of the worlds "mount" and "local".
  *
  * world_mount.c has the daemon and its control socket, world_mount_ops.c the
  * operations.
@@ -16,6 +16,7 @@ struct mounted {
     pid_t pid;
     struct control_client *client; /* NULL: not connected */
     int cwd;                       /* or -1: the root */
+    GHashTable *seen;              /* world_local.h; or NULL */
 };
 
 /* See struct world_backend. */
@@ -55,5 +56,35 @@ int mount_handle_truncate(struct world *w, void *handle, off_t size);
 int mount_handle_link(struct world *w, void *handle, const char *path);
 int mount_handle_stat(struct world *w, void *handle, struct stat *ret_stat);
 void mount_close(struct world *w, void *handle);
+
+bool mount_start(struct world *w);
+void mount_stop(struct world *w);
+void mount_kill(struct world *w);
+json_t *mount_request(struct world *w, const char *type, json_t *payload,
+                      GError **error);
+json_t *mount_event(struct world *w, const char *type);
+json_t *mount_wait_event(struct world *w, const char *type);
+json_t *mount_error_data(struct world *w);
+struct ic *mount_engine(struct world *w);
+
+/* The members of struct world_backend that the worlds "mount" and "local"
+ * share.
+ */
+#define WORLD_MOUNT_OPERATIONS                                                 \
+    .start = mount_start, .stop = mount_stop, .kill = mount_kill,              \
+    .put = mount_put, .mkdir = mount_mkdir, .mknod = mount_mknod,              \
+    .symlink = mount_symlink, .link = mount_link, .unlink = mount_unlink,      \
+    .rmdir = mount_rmdir, .rename = mount_rename, .chmod = mount_chmod,        \
+    .chown = mount_chown, .utimes = mount_utimes, .truncate = mount_truncate,  \
+    .setxattr = mount_setxattr, .removexattr = mount_removexattr,              \
+    .fallocate = mount_fallocate, .copy_range = mount_copy_range,              \
+    .stat = mount_stat, .chdir = mount_chdir, .open = mount_open,              \
+    .tmpfile = mount_tmpfile, .write = mount_write,                            \
+    .handle_truncate = mount_handle_truncate,                                  \
+    .handle_link = mount_handle_link, .write_as = mount_write_as,              \
+    .mmap_write = mount_mmap_write, .handle_stat = mount_handle_stat,          \
+    .close = mount_close, .event = mount_event,                                \
+    .wait_event = mount_wait_event, .error_data = mount_error_data,            \
+    .engine = mount_engine
 
 #endif

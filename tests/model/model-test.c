@@ -21,7 +21,7 @@
 #include "tests/model/model_child.h"
 #include "tests/model/model_shrink.h"
 
-enum { SEEDS = 4, OPS = 2000, SHRINK_SECONDS = 300 };
+enum { SEEDS = 4, LOCAL_SEEDS = 2, OPS = 2000, SHRINK_SECONDS = 300 };
 
 static guint number_from(const char *name, guint otherwise)
 {
@@ -93,7 +93,8 @@ static void run_seeds(gconstpointer data)
 {
     const struct world_backend *backend = data;
     const char *script = g_getenv("STEPBACK_MODEL_SCRIPT");
-    guint count = number_from("STEPBACK_MODEL_SEEDS", SEEDS);
+    guint count = number_from("STEPBACK_MODEL_SEEDS",
+                              backend == &world_local ? LOCAL_SEEDS : SEEDS);
     guint only = number_from("STEPBACK_MODEL_SEED", 0);
 
     if (!model_child_can_run(backend)) {
@@ -284,11 +285,9 @@ static void shrinks_nothing(void)
 int main(int argc, char **argv)
 {
     const struct world_backend *const backends[] = {
-        &world_folder,
-        &world_folder_copy,
+        &world_folder, &world_folder_copy,
 #ifndef __SANITIZE_THREAD__ /* it does not run in the daemons' sandbox */
-        &world_mount,
-        &world_9p,
+        &world_mount,  &world_local,       &world_9p,
 #endif
     };
     const bool one = g_getenv("STEPBACK_MODEL_SCRIPT") ||

@@ -109,8 +109,10 @@ static void child(struct world *world, GPtrArray *ops, guint32 seed,
 
 bool model_child_can_run(const struct world_backend *backend)
 {
-    return backend != &world_mount || geteuid() == 0 ||
-           access("/dev/fuse", R_OK | W_OK) == 0;
+    if (backend == &world_local && geteuid() != 0)
+        return false;
+    return (backend != &world_mount && backend != &world_local) ||
+           geteuid() == 0 || access("/dev/fuse", R_OK | W_OK) == 0;
 }
 
 static char *wait_for(pid_t pid)

@@ -194,7 +194,9 @@ static bool is_watched(const struct edit *e, enum model_when when)
     const struct world_backend *backend = e->m->w->backend;
 
     return when == MODEL_LIVE &&
-           (backend == &world_mount || backend == &world_9p) && !is_quiet(e);
+           (backend == &world_mount || backend == &world_local ||
+            backend == &world_9p) &&
+           !is_quiet(e);
 }
 
 /* True if something changed; the tree is then read again. */
