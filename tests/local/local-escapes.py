@@ -5,14 +5,15 @@ in it: as root's sandbox has it and, where that differs, as an ordinary user's.
 The program prints "escaped" and what it has reached, or nothing."""
 import os
 import socket
+import subprocess
 import sys
 import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import call, give, left_of, need, run  # noqa: E402
+from local_case import USER, call, give, left_of, need, run  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import equal, eventually, main  # noqa: E402
+from stdio_client import Skip, equal, eventually, main  # noqa: E402
 
 CALLS = """
 import ctypes, errno, os, socket, struct, sys
@@ -116,6 +117,10 @@ for flag in (0x10000000, 0x20000, 0x40000000, 0x20000000, 0x8000000, 0x4000000,
 result, error = call(435, 0, 0)
 if error != errno.ENOSYS:
     escaped("clone3", error)
+for name in ("user", "pid"):
+    fd = os.open("/proc/self/ns/" + name, os.O_RDONLY)
+    if libc.ioctl(fd, 0xb702) >= 0:  # NS_GET_PARENT
+        escaped("the parent of", name)
 for name in os.listdir("/proc/self/ns"):
     fd = os.open("/proc/1/ns/" + name, os.O_RDONLY) if os.access(
         "/proc/1/ns/" + name, os.R_OK) else -1
@@ -142,6 +147,32 @@ buffer = ctypes.create_string_buffer(256)
 for number in (321, 298, 323, 425, 246, 320, 175, 313, 169, 304, 103):
     if call(number, 0, buffer, 128, 0, 0)[1] != errno.EPERM:
         escaped("call", number)
+""", user)
+
+
+@both
+def other_call_tables(place, user):
+    """calls by the numbers of other architectures are refused"""
+    need()
+    if os.uname().machine != "x86_64":
+        raise Skip("only x86-64 runs calls of others")
+    try_out(place, r"""
+import mmap
+# mov eax, edi; mov ebx, esi; mov ecx, edx; xor edx, edx; int 0x80
+code = mmap.mmap(-1, 4096, prot=7)
+code.write(b"\x53\x89\xf8\x89\xf3\x89\xd1\x31\xd2\xcd\x80\x5b\xc3")
+old = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int)(
+    ctypes.addressof(ctypes.c_char.from_buffer(code)))
+for number, argument in ((20, 0), (310, 0x10000000), (288, 0), (57, 0)):
+    pid = os.fork()
+    if pid == 0:  # a kernel without such calls ends the process
+        os._exit(0 if old(number, argument, 0) == -errno.ENOSYS else 1)
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        escaped("32-bit call", number)
+for number in (39, 272, 250):  # x32
+    if call(0x40000000 | number, 0x10000000)[0] >= 0:
+        escaped("x32 call", number)
 """, user)
 
 
@@ -202,6 +233,7 @@ if out != caps:
 if os.getuid():
     attempt("setuid", os.setuid, 0)
 """, user)
+    equal(os.stat(place.share + "/id").st_mode & 0o6000, 0)
 
 
 @both
@@ -265,8 +297,8 @@ for family in (16, 17, 38, 40, 44):
     server.close()
 
 
-@sandbox_test
-def loopback(place):
+@both
+def loopback(place, user):
     """a service at the loopback of the host is out of reach, with a network, too"""
     need()
     server = socket.create_server(("127.0.0.1", 0))
@@ -283,7 +315,7 @@ def loopback(place):
         try_out(place, """
 for address in ("127.0.0.1", "10.0.2.2", "::1"):
     attempt(address, socket.create_connection, (address, %d), 2)
-""" % server.getsockname()[1], options=options)
+""" % server.getsockname()[1], user, options)
     equal(taken, [])
     server.close()
 
@@ -317,6 +349,51 @@ for name in ("/tmp/folders", "/oldroot", "/newroot"):
 
 
 @both
+def descriptors(place, user):
+    """no process of the sandbox has a file or folder of the host open"""
+    try_out(place, """
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        numbers = os.listdir("/proc/%%s/fd" %% pid)
+    except OSError:
+        continue
+    for number in numbers:
+        link = "/proc/%%s/fd/%%s" %% (pid, number)
+        try:
+            to = os.readlink(link)
+        except OSError:
+            continue
+        if to.startswith(%r) and not to.startswith(%r) or to.startswith("/dev/fuse"):
+            escaped(pid, to)
+        if os.path.isdir(link):
+            for above in ("/..", "/../..", "/../../.."):
+                attempt(to, os.stat, link + above + %r)
+""" % (place.root, place.share, place.root + "/cache"), user)
+
+
+@both
+def memory_of_others(place, user):
+    """no process whose memory can be written has more rights"""
+    try_out(place, """
+def rights(pid):
+    lines = dict(line.split(":", 1) for line in open("/proc/%s/status" % pid))
+    return ([int(lines[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")],
+            lines["Seccomp"].strip(), lines["NoNewPrivs"].strip())
+mine, filtered, no_new = rights("self")
+if (filtered, no_new) != ("2", "1"):
+    escaped("no filter", filtered, no_new)
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        os.close(os.open("/proc/%s/mem" % pid, os.O_WRONLY))
+        caps, its_filter, its_no_new = rights(pid)
+    except OSError:
+        continue
+    if any(a & ~b for a, b in zip(caps, mine)) or (its_filter, its_no_new) != ("2", "1"):
+        escaped(pid, caps, mine, its_filter, its_no_new)
+""", user)
+
+
+@both
 def undo_log(place, user):
     """the undo log can be neither read nor reached by a name"""
     try_out(place, """
@@ -335,31 +412,49 @@ def cgroups(place, user):
     """the cgroups of the host cannot be changed"""
     try_out(place, """
 attempt("/sys", os.listdir, "/sys/fs/cgroup")
+for kind in (b"cgroup2", b"cgroup"):
+    if call(165, b"c", b"/tmp", kind, 0, b"all" if kind == b"cgroup" else 0)[0] == 0:
+        escaped("mount", kind)
+for pid in ("self", "1"):
+    attempt("adj", lambda: os.write(os.open("/proc/%s/oom_score_adj" % pid, os.O_WRONLY),
+                                    b"-1000"))
 for line in open("/proc/self/cgroup"):
     if line.split(":", 2)[2].strip() not in ("/", ""):
         escaped(line)
 """, user)
 
 
-@sandbox_test
-def supervisor(place):
-    """the supervisor cannot be reached; killing all that is seen ends the sandbox"""
+@both
+def supervisor(place, user):
+    """no signal reaches the supervisor; killing all that is seen ends the sandbox"""
     need()
-    name = call(place, "up", "--isolation=local", "--no-network")[1].strip()
-    call(place, "exec", name, "--", "sh", "-c", "kill -9 -1; kill -9 1 2")
-    assert eventually(lambda: '"running"' not in call(
-        place, "ps", "-a", "--json")[1], 20)
-    equal(run(place, "true")[0], 0)
-    equal(left_of(place), [])
+    if user:
+        give(place)
+    other = subprocess.Popen(["sleep", "600"], user=USER if user else None)
+    try:
+        status, name, err = call(place, "up", "--isolation=local", "--no-network",
+                                 user=user)
+        equal((status, err if status else ""), (0, ""))
+        call(place, "exec", name.strip(), "--", "sh", "-c",
+             "kill -9 -1; kill -9 1 2; kill -9 %d %d" % (other.pid, os.getpid()),
+             user=user)
+        assert eventually(lambda: '"running"' not in call(
+            place, "ps", "-a", "--json", user=user)[1], 20)
+        equal(other.poll(), None)
+        equal(run(place, "true", user=user)[0], 0)
+        equal(left_of(place), [])
+    finally:
+        other.kill()
+        other.wait()
 
 
-@sandbox_test
-def forged_mount(place):
+@both
+def forged_mount(place, user):
     """FUSE answers only the folder's server: a device of its own is refused"""
     try_out(place, """
 attempt("/dev/fuse", os.open, "/dev/fuse", os.O_RDWR)
 attempt("/dev/net/tun", os.open, "/dev/net/tun", os.O_RDWR)
-""")
+""", user)
 
 
 main()
