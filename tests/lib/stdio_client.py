@@ -132,10 +132,11 @@ class Agent:
                  options=(), **env):
         self.place = place
         self.errors = tempfile.TemporaryFile()
+        self.env = place.environment(**env)
         self.process = subprocess.Popen(
             [*wrapper, PROGRAM, "agent", "--log-level", level, *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            env=place.environment(**env))
+            env=self.env)
         self.messages = queue.Queue()
         self.seen = []
         self.last_id = 0

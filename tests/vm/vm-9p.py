@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """vm-9p - folders of a real VM over 9P, through virtio-serial ports.
 
-One boot of the minimal guest image with two folders, one of them read-only.
+Starts the minimal guest image with two folders, one of them read-only.
 What a workload leaves there must be what it leaves in a native folder, by
 tests/lib/tree-snapshot; it is undone; then the pumps in the guest and the daemon
 are killed. TAP on standard output.

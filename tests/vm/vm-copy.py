@@ -19,6 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from stdio_client import (BUILDDIR, Agent, Skip, contains,  # noqa: E402
                           equal, main, snapshot, test)
 
@@ -92,9 +93,10 @@ def files_travel(place):
         for _ in range(MIB):
             file.write(os.urandom(1 << 20))
     agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
-    equal(agent.start(vm={"image": IMAGE, "boot_timeout_seconds": 300,
-                          **({"memory_mb": MIB + 1400} if MIB > 128 else {})},
-                      network_policy="disabled")["status"], "ok")
+    big_guest = {"memory": MIB + 1400, "alone": True} if MIB > 128 else {}
+    vm = guest_start.plan(agent.env, IMAGE, **big_guest)
+    equal(agent.start(vm=vm)["status"], "ok")
+    guest_start.check(agent.process.pid, vm)
     output(agent, "mkdir /copied")
     times = [("%d MiB in" % MIB, copy(agent, big, "box:/copied/big")),
              ("%d MiB out" % MIB, copy(agent, "box:/copied/big",

@@ -12,6 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from stdio_client import (Agent, Skip, contains, equal,  # noqa: E402
                           main, test)
 
@@ -57,8 +58,9 @@ def disks_stay_and_go(place):
     output(agent, "echo kept > /root/mark")
     agent.ask("session.stop")
     # SL-04
-    equal(agent.start(**dict(wanted, vm_mode="ephemeral",
-                             network_policy="open"))["status"], "ok")
+    vm = guest_start.plan(agent.env, IMAGE)
+    equal(agent.start(vm=vm)["status"], "ok")
+    guest_start.check(agent.process.pid, vm)
     # The first command waits for the network, which no start does.
     contains(output(agent, "busybox ip -4 addr show dev eth0"), "inet 10.")
     equal(output(agent, "ls /run/stepback-network-pending 2>&1 | grep -c No"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What each guest image can do: its accounts, tools and package database work as
-on a Debian system whose maintainer scripts have run. One boot for each image.
+on a Debian system whose maintainer scripts have run. One start for each image.
 """
 import os
 import shutil
@@ -9,19 +9,20 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from stdio_client import Agent, Skip, equal, main, test  # noqa: E402
 
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 
 
-def boot(place, image):
+def start(place, image):
     if not (shutil.which("qemu-system-x86_64") and os.path.exists(
             os.path.join(CACHE, "stepback/guest", image, "image.json"))):
         raise Skip(f"there is no QEMU or no image '{image}'")
     agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
-    equal(agent.start(network_policy="disabled",
-                      vm={"image": image, "boot_timeout_seconds": 300})["status"],
-          "ok")
+    vm = guest_start.plan(agent.env, image)
+    equal(agent.start(vm=vm)["status"], "ok")
+    guest_start.check(agent.process.pid, vm)
     return agent
 
 
@@ -41,7 +42,7 @@ NOBODY = "uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n"
 @test
 def minimal(place):
     """minimal: there is a user nobody, and wget -T does not crash"""
-    agent = boot(place, "minimal")
+    agent = start(place, "minimal")
     expect(agent, "su nobody -s /bin/sh -c id", NOBODY)
     expect(agent, "wget -q -T 5 -O- http://127.0.0.1:1/",
            "wget: can't connect to remote host (127.0.0.1): "
@@ -54,7 +55,7 @@ def minimal(place):
 @test
 def debian(place):
     """debian: accounts, PAM, alternatives and dpkg are configured"""
-    agent = boot(place, "debian")
+    agent = start(place, "debian")
     expect(agent, "su -c 'id -un'", "root\n")
     expect(agent, "runuser -u nobody id", NOBODY)
     expect(agent, "useradd -m -s /bin/bash me && echo me:Secret-1 | chpasswd && "

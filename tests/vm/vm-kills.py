@@ -17,14 +17,15 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from stdio_client import (Agent, Skip, contains, equal,  # noqa: E402
                           eventually, main, snapshot, test)
 
 IMAGE = os.environ.get("STEPBACK_TEST_MINIMAL", "minimal")
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 KILLS = int(os.environ.get("STEPBACK_VM_KILLS", "3"))
+ENVIRONMENT = {"STEPBACK_QEMU": None, "XDG_CACHE_HOME": CACHE}
 SEED = int(os.environ.get("STEPBACK_VM_KILLS_SEED", random.randrange(1 << 30)))
-VM = {"image": IMAGE, "boot_timeout_seconds": 300}
 COMMAND = ("i=0; while :; do i=$((i+1)); echo $i > new$i; rm -f old$i;"
            " echo x >> kept; done")
 
@@ -33,13 +34,13 @@ def machine(place):
     kernel = os.path.join(CACHE, "stepback/guest", IMAGE, "vmlinuz")
     if not shutil.which("qemu-system-x86_64") or not os.path.exists(kernel):
         raise Skip("there is no QEMU or no guest image")
-    return Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
+    return Agent(place, **ENVIRONMENT)
 
 
-def live_for(agent, seconds):
+def live_for(agent, vm, seconds):
     """Start a session and a command in it; how far it has come by then."""
     end = time.monotonic() + seconds
-    start = agent.send("session.start", vm=VM, network_policy="open",
+    start = agent.send("session.start", vm=vm, network_policy="open",
                        working_directories=[{"path": agent.place.share}])
     stage = "starting"
     while (rest := end - time.monotonic()) > 0:
@@ -77,12 +78,13 @@ def kills_leave_nothing(place):
             file.write("old %d\n" % i)
     open(place.share + "/kept", "w").close()
     before = snapshot(place.share)
-    latest = 1.6 * guest_panics(machine(place))
+    vm = guest_start.plan(place.environment(**ENVIRONMENT), IMAGE)
+    latest = 1.6 * guest_panics(machine(place), vm)
     equal((place.left(), place.sessions()), ([], []))
     stages = {}
     for number in range(KILLS):
         agent = machine(place)
-        stage = live_for(agent, chance.uniform(0, latest))
+        stage = live_for(agent, vm, chance.uniform(0, latest))
         stages[stage] = stages.get(stage, 0) + 1
         agent.kill()
         assert eventually(lambda: not place.processes(), 5), stuck(place)
@@ -91,17 +93,18 @@ def kills_leave_nothing(place):
     print("# in the first %.1f s: %s" % (latest, stages))
     # Each has rolled back what the previous one began, and so does this one.
     agent = machine(place)
-    equal(agent.start(vm=VM)["status"], "ok")
+    equal(agent.start(vm=vm)["status"], "ok")
+    guest_start.check(agent.process.pid, vm)
     equal(snapshot(place.share), before)
     equal(agent.close(), 0)
     equal((place.left(), place.sessions()), ([], []))
 
 
-def guest_panics(agent):
+def guest_panics(agent, vm):
     """SL-07: the kernel dies under a command: an error, and session.stop. How
     long the session took to start."""
     started = time.monotonic()
-    equal(agent.start(vm=VM)["status"], "ok")
+    equal(agent.start(vm=vm)["status"], "ok")
     took = time.monotonic() - started
     id = agent.send("agent.execute", command="echo c > /proc/sysrq-trigger")
     equal(agent.event("event.error")["number"], 2005)
@@ -120,7 +123,7 @@ def a_kernel_that_is_none_is_told(place):
     kernel = place.root + "/kernel"
     with open(kernel, "w") as file:
         file.write("no kernel")
-    error = agent.start(vm=dict(VM, kernel=kernel))["error"]
+    error = agent.start(vm={"image": IMAGE, "kernel": kernel})["error"]
     equal(error["number"], 2003)
     contains(error["message"].lower(), "kernel")
     equal(agent.ask("session.status")["payload"]["state"], "stopped")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """vm-roundtrip - commands in a real VM, through the STDIO API, and undone.
 
-Boots the debian guest image (STEPBACK_TEST_IMAGE names another), runs each
+Starts the debian guest image (STEPBACK_TEST_IMAGE names another), runs each
 command on a tree of 2,000 files, and compares the tree with tests/lib/tree-snapshot
 before the command and after one rollback. Then kills the agent in the middle
 of a command. TAP on standard output.
@@ -20,6 +20,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 import mcp_client  # noqa: E402
 import net_lab as lab  # noqa: E402
 import ports_on_host  # noqa: E402
@@ -148,6 +149,7 @@ class Roundtrip:
         self.log = os.path.join(base, ".stepback", "project")
         self.errors = os.path.join(base, "stderr")
         self.agent = None
+        self.vm = None
         self.step_ids = []
         os.mkdir(self.share)
         make_tree(self.share)
@@ -157,14 +159,19 @@ class Roundtrip:
                 "network_policy": POLICY if self.network else "disabled",
                 "vm_mode": "ephemeral", "allow_suid": True,
                 "allow_devices": True,
-                "vm": {"image": IMAGE, "boot_timeout_seconds": BOOT_TIMEOUT}}
+                "vm": self.vm}
 
     def start(self):
+        shape = self.session()
+        self.vm = guest_start.plan(
+            os.environ, IMAGE, shape.get("backend", "virtiofs"),
+            network=shape["network_policy"] != "disabled")
         self.agent = Agent(self.errors)
         self.agent.wait_event("event.ready")
         started = self.agent.request("session.start", self.session(),
                                      BOOT_TIMEOUT + 30)
-        print(f"# boot: {started.get('boot_ms')} ms, "
+        guest_start.check(self.agent.process.pid, self.vm)
+        print(f"# start: {started.get('boot_ms')} ms, "
               f"accelerator {started.get('accel')}")
         status = self.agent.request("session.status")
         check(status["state"] == "running", f"state {status['state']}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Safeguards in a real virtual machine: one boot for each backend, many cases.
+"""Safeguards in a real virtual machine: one start for each backend, many cases.
 
 Two folders and a read-only one. Ids such as SG-01 are the test plan's.
 STEPBACK_TEST_MINIMAL names another image than minimal, STEPBACK_TEST_BACKEND
@@ -13,6 +13,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from stdio_client import (Agent, Place, equal, eventually,  # noqa: E402
                           snapshot)
 
@@ -41,14 +42,15 @@ class Session:
             with open(folder + "/big", "wb") as file:
                 file.write(os.urandom(300000))
         self.agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
+        vm = guest_start.plan(self.agent.env, IMAGE, backend)
         paths = [{"path": path} for path in self.folders]
         answer = self.agent.start(
             working_directories=paths + [{"path": self.lib,
                                           "access": "read_only"}],
             backend=backend,
-            vm={"image": IMAGE, "boot_timeout_seconds": 300},
-            network_policy="disabled", agent_command="cat; echo; echo done")
+            vm=vm, agent_command="cat; echo; echo done")
         assert answer["status"] == "ok", answer
+        guest_start.check(self.agent.process.pid, vm)
         self.before = snapshot(*self.folders)
 
     def rules(self, **rules):

@@ -16,6 +16,7 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from stdio_client import (PROGRAM, SNAPSHOT, Skip, contains,  # noqa: E402
                           equal, eventually, main, test)
@@ -51,8 +52,10 @@ class Box:
         self.place = place
         self.env = place.environment(STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE,
                                      TERM="xterm")
-        self.text("up", "--image=debian", "--accel=tcg", "--backend", backend,
-                  "-p", "0:8000")
+        vm = guest_start.plan(self.env, "debian", backend, alone=backend == "9p")
+        self.text("up", "--image=debian", "--backend", backend, "-p", "0:8000",
+                  *([] if vm["template"] else ["--no-template"]))
+        guest_start.check(json.loads(self.text("ps", "--json"))[0]["pid"], vm)
 
     def run(self, *words, **more):
         return subprocess.run([PROGRAM, *words], env=self.env,

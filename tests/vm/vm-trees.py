@@ -5,7 +5,7 @@ build a program, unpack ten thousand small files.
 
 The same commands run in the guest and in a native folder of the host, and
 tests/lib/tree-snapshot must see the same tree; then all of it is removed, which is
-undone. One boot of the image debian (STEPBACK_TEST_IMAGE names another) for
+undone. One start of the image debian (STEPBACK_TEST_IMAGE names another) for
 each of the backends in STEPBACK_TEST_BACKEND ("9p"; "virtiofs 9p" for both).
 STEPBACK_TEST_PERCENT is how much of the trees is there: 100 is what the title
 promises, and takes TCG long; 1 is the default. With STEPBACK_TEST_WHOLE set, all
@@ -23,6 +23,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from stdio_client import Agent, Place, SRCDIR, equal, snapshot  # noqa: E402
 
 IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
@@ -208,11 +209,13 @@ class Folder:
             copy_project(place.share + "/project")
             make_libraries(place.share + "/libraries.tar")
         self.agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
-        answer = self.agent.start(
-            vm={"image": IMAGE, "boot_timeout_seconds": 300,
-                **({"cpus": 2, "memory_mb": 2048} if WHOLE else {})},
-            backend=backend, network_policy="disabled")
+        vm = guest_start.plan(self.agent.env, IMAGE, backend, network=False,
+                              alone=True, memory=2048 if WHOLE else 0,
+                              cpus=2 if WHOLE else 0)
+        answer = self.agent.start(vm=vm, backend=backend,
+                                  network_policy="disabled")
         assert answer["status"] == "ok", answer
+        guest_start.check(self.agent.process.pid, vm)
         self.before = []
 
     def ask(self, type, **payload):

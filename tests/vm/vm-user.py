@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """An ordinary user's folder in the guest: the guest's root is that user, as in
-a rootless container, and undo is exact. One boot for each file server, and one
+a rootless container, and undo is exact. One start for each file server, and one
 with the host's owners.
 """
 import io
@@ -13,6 +13,7 @@ import tarfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
 from stdio_client import SNAPSHOT, Agent, Skip, equal, main, test  # noqa: E402
 
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
@@ -56,14 +57,16 @@ def snapshot(place):
                           stdout=subprocess.PIPE).stdout
 
 
-def boot(place, **config):
-    agent = Agent(place, wrapper=("setpriv", "--reuid=%d" % USER,
-                                  "--regid=%d" % GROUP, "--clear-groups"),
-                  STEPBACK_QEMU=None, HOME=place.root)
-    answer = agent.start(network_policy="disabled",
-                         vm={"image": "minimal", "boot_timeout_seconds": 300},
-                         **config)
+def start(place, **config):
+    as_user = ("setpriv", "--reuid=%d" % USER, "--regid=%d" % GROUP,
+               "--clear-groups")
+    agent = Agent(place, wrapper=as_user, STEPBACK_QEMU=None, HOME=place.root)
+    # Each test has a cache of its own.
+    vm = guest_start.plan(agent.env, "minimal", config.get("backend", "virtiofs"),
+                          network=False, alone=True, wrapper=as_user)
+    answer = agent.start(network_policy="disabled", vm=vm, **config)
     equal((answer["status"], answer.get("error")), ("ok", None))
+    guest_start.check(agent.process.pid, vm)
     return agent
 
 
@@ -91,7 +94,7 @@ STAT = "stat -c '%n %u:%g %a'"
 
 def is_root(place, backend):
     fill(place)
-    agent = boot(place, backend=backend)
+    agent = start(place, backend=backend)
     before = snapshot(place)
     run(agent, STAT + " . mine theirs",
         ". 0:0 755\nmine 0:0 644\ntheirs 65534:65534 644\n")
@@ -138,7 +141,7 @@ def root_over_9p(place):
 def owners_of_the_host(place):
     """host_ids: the guest sees the host's owners, and chown is refused"""
     fill(place)
-    agent = boot(place, host_ids=True)
+    agent = start(place, host_ids=True)
     run(agent, STAT + " mine theirs", "mine %d:%d 644\n"
         "theirs 65534:65534 644\n" % (USER, GROUP))
     run(agent, "chown 500 mine", "chown: mine: Operation not permitted\n", 1)
