@@ -184,6 +184,17 @@ static void handle_setup(struct dispatch *dispatch,
     send_outcome(dispatch, WIRE_SET_UP, ok ? NULL : error);
 }
 
+static void apply_renewal(struct dispatch *dispatch,
+                          const struct renewal *renewal)
+{
+    char error[256];
+    bool changed, ok = renew_apply(renewal, &changed, error, sizeof(error));
+
+    if (changed)
+        dispatch->root_changed();
+    send_outcome(dispatch, WIRE_RENEWED, ok ? NULL : error);
+}
+
 static void handle_renew(struct dispatch *dispatch,
                          const struct dispatch_message *message)
 {
@@ -191,7 +202,6 @@ static void handle_renew(struct dispatch *dispatch,
     json_t *entropy = wire_decode(json_object_get(object, "entropy"));
     json_t *network = json_object_get(object, "network");
     struct renewal renewal = { 0 };
-    char error[256];
     bool ok;
 
     ok = json_string_length(entropy) == WIRE_ENTROPY &&
@@ -210,9 +220,7 @@ static void handle_renew(struct dispatch *dispatch,
                        "renew needs entropy, a machine_id and time_us, and all "
                        "of the network, if any");
     else
-        send_outcome(dispatch, WIRE_RENEWED,
-                     renew_apply(&renewal, error, sizeof(error)) ? NULL
-                                                                 : error);
+        apply_renewal(dispatch, &renewal);
     json_decref(entropy);
 }
 

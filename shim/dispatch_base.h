@@ -27,8 +27,9 @@ struct dispatch {
     struct step_server *steps;
     struct bulk *bulk;
     struct guest_boot boot;
-    bool is_init;  /* the shim is PID 1 and controls the machine */
-    bool shutdown; /* the host has requested it */
+    void (*root_changed)(void); /* write again what belongs into the root */
+    bool is_init;               /* the shim is PID 1 and controls the machine */
+    bool shutdown;              /* the host has requested it */
 };
 
 /* A message, as passed to its handler. */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "shim/guest.h"
+#include "shim/late_root.h"
 #include "shim/wire.h"
 
 #define MACHINE_ID "/etc/machine-id"
@@ -134,7 +135,8 @@ static int start_network(const struct renewal *renewal)
     return result ? result : write_resolver(renewal->dns);
 }
 
-bool renew_apply(const struct renewal *renewal, char *error, size_t size)
+bool renew_apply(const struct renewal *renewal, bool *ret_changed, char *error,
+                 size_t size)
 {
     const char *what = "random numbers";
     int result = add_entropy(renewal->entropy);
@@ -142,6 +144,11 @@ bool renew_apply(const struct renewal *renewal, char *error, size_t size)
     if (!result && strlen(renewal->machine_id) != WIRE_MACHINE_ID)
         result = -EINVAL;
     guest_set_clock(renewal->time_us, 0);
+    *ret_changed = false;
+    if (!result) {
+        what = "root disk";
+        result = late_root_enter(ret_changed);
+    }
     if (!result) {
         what = MACHINE_ID;
         result = write_machine_id(renewal->machine_id);

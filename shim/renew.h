@@ -19,7 +19,9 @@ struct renewal {
     const char *address, *netmask, *gateway, *dns;
 };
 
-/* As init. Return false with the reason in error (at most size bytes). */
-bool renew_apply(const struct renewal *renewal, char *error, size_t size);
+/* As init. ret_changed: the root is another one than before. Return false with
+ * the reason in error (at most size bytes). */
+bool renew_apply(const struct renewal *renewal, bool *ret_changed, char *error,
+                 size_t size);
 
 #endif

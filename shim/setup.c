@@ -35,6 +35,8 @@ static const char *const variables[SETUP_VARIABLES] = {
 
 void setup_open(const char *path)
 {
+    if (root >= 0)
+        close(root);
     root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 

@@ -32,6 +32,7 @@
 #include "shim/executions.h"
 #include "shim/forks.h"
 #include "shim/guest.h"
+#include "shim/late_root.h"
 #include "shim/leftovers.h"
 #include "shim/listeners.h"
 #include "shim/port.h"
@@ -391,6 +392,22 @@ static void flush_port(int timeout_ms)
     }
 }
 
+static void install_step_shell(void)
+{
+    int result = step_shell_install(options.step_socket, is_init());
+
+    if (result)
+        fprintf(stderr, "stepback-shim: %s: %s\n", options.step_socket,
+                strerror(-result));
+}
+
+/* Only init changes its root. */
+static void on_root_changed(void)
+{
+    setup_open("/");
+    install_step_shell();
+}
+
 /* Not by initializers: they would put megabytes of zeros into the program. */
 static void link_parts(void)
 {
@@ -401,6 +418,7 @@ static void link_parts(void)
     steps.port = &port;
     steps.executions = &executions;
     dispatch.steps = &steps;
+    dispatch.root_changed = on_root_changed;
     dispatch.port = &port;
     dispatch.executions = &executions;
     dispatch.forks = &forks;
@@ -419,11 +437,11 @@ static void open_steps(void)
     if (!options.step_socket)
         return;
     result = step_server_open(&steps, options.step_socket);
-    if (!result)
-        result = step_shell_install(options.step_socket, is_init());
     if (result)
         fprintf(stderr, "stepback-shim: %s: %s\n", options.step_socket,
                 strerror(-result));
+    else
+        install_step_shell();
 }
 
 int main(int argc, char **argv)
@@ -434,6 +452,7 @@ int main(int argc, char **argv)
         return step_client_main(argc, argv);
     link_parts();
     dispatch.boot = guest_note_boot();
+    late_root_note();
     parse_options(argc, argv);
     dispatch.is_init = is_init();
     prepare_fds();

@@ -57,6 +57,7 @@ static void add_command(GChecksum *sum, const struct vm_config *config)
 
     shape.is_template = true;
     shape.state_fd = -1;
+    shape.disk = NULL;
     shape.network_fd = config->network_fd >= 0 ? 6 : -1;
     shape.console_path = "console";
     argv = vm_command_build(&shape, &sockets);

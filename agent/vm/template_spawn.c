@@ -28,6 +28,7 @@ enum {
     CPUS,
     BACKEND,
     NETWORK,
+    KEEPS_DISK,
     ARGUMENTS
 };
 
@@ -67,6 +68,7 @@ gboolean template_maker_spawn_as(const char *verb, const char *last,
         [1 + CPUS] = cpus,
         [1 + BACKEND] = text_of(backend_kind_name(config->backend)),
         [1 + NETWORK] = text_of(config->network_fd >= 0 ? "1" : "0"),
+        [1 + KEEPS_DISK] = text_of(config->keeps_disk ? "1" : "0"),
         [1 + ARGUMENTS] = (char *)last,
     };
 
@@ -108,6 +110,7 @@ bool template_maker_parse(int argc, char **argv, struct guest_image *ret_image,
         .memory_mb = (unsigned)g_ascii_strtoull(argv[MEMORY], NULL, 10),
         .cpus = (unsigned)g_ascii_strtoull(argv[CPUS], NULL, 10),
         .network_fd = strcmp(argv[NETWORK], "1") == 0 ? 0 : -1,
+        .keeps_disk = strcmp(argv[KEEPS_DISK], "1") == 0,
         .state_fd = -1,
     };
     return accel_parse(argv[ACCEL], &ret_config->accel) &&

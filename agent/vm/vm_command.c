@@ -4,7 +4,9 @@
  */
 #include "agent/vm/vm_command.h"
 
+#include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/vm/vm_folders.h"
@@ -100,9 +102,22 @@ static void add_kernel(GPtrArray *argv, const struct vm_config *config)
              "console=ttyS0 panic=-1 quiet "
              "stepback.backend=%s%s%s%s%s%s%s",
              backend_kind_name(config->backend), *image->append ? " " : "",
-             image->append, config->disk ? " stepback.root=rw" : "",
+             image->append, config->keeps_disk ? " stepback.root=rw" : "",
              config->is_template ? " stepback.template" : "",
              config->append ? " " : "", config->append ? config->append : ""));
+}
+
+/* A disk of zeros for a state that gets saved, as large as the disk that a
+ * machine has when it continues: the guest must not know blocks of either. */
+static void add_blank_disk(GPtrArray *argv, const char *rootfs)
+{
+    struct stat st = { 0 };
+
+    stat(rootfs, &st);
+    add2(argv, "-drive",
+         g_strdup_printf("if=none,id=root,driver=null-co,read-zeroes=on,"
+                         "size=%jd",
+                         (intmax_t)st.st_size));
 }
 
 static void add_rootfs(GPtrArray *argv, const struct vm_config *config)
@@ -110,7 +125,9 @@ static void add_rootfs(GPtrArray *argv, const struct vm_config *config)
     g_autofree char *rootfs = quote(config->image->rootfs);
     g_autofree char *disk = config->disk ? quote(config->disk) : NULL;
 
-    if (disk)
+    if (config->keeps_disk && !disk)
+        add_blank_disk(argv, config->image->rootfs);
+    else if (disk)
         add2(argv, "-drive",
              g_strdup_printf("if=none,id=root,format=qcow2,discard=unmap,"
                              "file=%s",

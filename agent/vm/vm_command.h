@@ -24,8 +24,9 @@
 struct vm_config {
     const char *qemu; /* the program's path */
     const struct guest_image *image;
-    const char *disk; /* overlay over the image's root disk, kept after the run;
-                         or NULL */
+    bool keeps_disk;  /* the root disk is written, and kept after the run */
+    const char *disk; /* that disk, an overlay over the image's; or NULL: not
+                         known yet, as the state gets saved */
     enum accel accel; /* KVM or TCG */
     unsigned memory_mb;
     unsigned cpus;   /* 0: depends on the accelerator */

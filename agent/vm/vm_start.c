@@ -23,6 +23,7 @@ struct vm_config vm_start_config(const struct machine *machine, int network_fd)
         .memory_mb = session_config_memory(machine->config),
         .cpus = machine->config->cpus,
         .network_fd = network_fd,
+        .keeps_disk = own->disk != NULL,
         .disk = vm_disk_path(own->disk),
         .backend = machine->config->backend,
         .console_path = machine->launch->console,
@@ -33,9 +34,8 @@ struct vm_config vm_start_config(const struct machine *machine, int network_fd)
 
 /* ---- choices ------------------------------------------------------------- */
 
-/* A machine with a disk of its own, or another command line of its kernel,
- * has a state of its own. A guest must not write what QEMU loads, even if the
- * user forces the share. */
+/* A machine with another command line of its kernel has a state of its own. A
+ * guest must not write what QEMU loads, even if the user forces the share. */
 static bool may_have_template(const struct machine *machine)
 {
     const struct session_config *config = machine->config;
@@ -43,7 +43,7 @@ static bool may_have_template(const struct machine *machine)
     g_autofree char *templates = guest_image_templates();
     g_autofree const char **folders = share_check_writable(config);
 
-    return !config->no_template && !own->no_template && !config->persistent &&
+    return !config->no_template && !own->no_template &&
            !config->kernel_append && !share_check_find(folders, templates);
 }
 
@@ -84,15 +84,16 @@ static int open_template(struct machine *machine)
     return fd;
 }
 
-/* A guest must not be able to put another socket in the place of the pool's. */
+/* QEMU opens a machine's disk as it starts. A guest must not be able to put
+ * another socket in the place of the pool's. */
 static bool may_use_pool(const struct machine *machine)
 {
     const struct vm_machine *own = machine->state;
     g_autofree char *path = pool_client_path();
     g_autofree const char **folders = share_check_writable(machine->config);
 
-    return path && !machine->config->no_pool && !own->no_pool && has_key(own) &&
-           !share_check_find(folders, path);
+    return path && !own->disk && !machine->config->no_pool && !own->no_pool &&
+           has_key(own) && !share_check_find(folders, path);
 }
 
 void vm_start_choose(struct machine *machine)

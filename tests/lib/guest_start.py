@@ -29,14 +29,14 @@ def accelerator():
 
 
 def plan(env, image, backend="virtiofs", network=True, alone=False, memory=0,
-         cpus=0, wrapper=()):
+         cpus=0, keeps_disk=False, wrapper=()):
     """The "vm" of session.start; env is the agent's environment. The template is
     made if there is none. alone: no other start has this shape; wrapper: the
     command that runs the agent."""
     template = WAY == "template" or (WAY != "boot" and not alone)
     if template:
         make(env, image, wrapper, str(memory or MEMORY), str(cpus), backend,
-             str(int(network)))
+             str(int(network)), str(int(keeps_disk)))
     numbers = {"memory_mb": memory, "cpus": cpus}
     return {"image": image, "boot_timeout_seconds": 300, "template": template,
             "pool": False, **{name: numbers[name] for name in numbers

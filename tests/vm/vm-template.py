@@ -53,7 +53,7 @@ class World:
         done = subprocess.run(
             [PROGRAM, "make-template", self.qemu, own + "/vmlinuz",
              own + "/initrd", disk if os.path.exists(disk) else "", append,
-             "tcg", "1024", "0", backend, "1"], stderr=subprocess.PIPE,
+             "tcg", "1024", "0", backend, "1", "0"], stderr=subprocess.PIPE,
             text=True, env=self.place.environment(**self.environment))
         if "too old for templates" in done.stderr:
             raise Skip("the image is too old for templates")
