@@ -16,10 +16,13 @@
 #include "agent/cli/log_above.h"
 #include "agent/machine/guest_image.h"
 #include "agent/machine/share_check.h"
+#include "agent/vm/pool_wire.h"
 #include "common/errors.h"
 #include "common/fd.h"
 
-#define GROUP "defaults"
+#define GROUP      "defaults"
+#define POOL_GROUP "pool"
+#define POOL       POOL_GROUP "." /* before the keys of that group */
 
 enum { FILE_MAX = 64 * 1024 };
 
@@ -43,6 +46,8 @@ static const struct cli_setting settings[] = {
     { "accel", SETTING_STRING, FIELD(accel), "auto" },
     { "isolation", SETTING_STRING, FIELD(isolation), "vm" },
     { "rootfs", SETTING_STRING, FIELD(rootfs), "" },
+    { POOL "size", SETTING_STRING, FIELD(pool_size), "0" },
+    { POOL "max-age", SETTING_STRING, FIELD(pool_max_age), "86400" },
     { NULL },
 };
 
@@ -190,20 +195,22 @@ static gboolean take_value(struct cli_machine *machine,
                            const struct cli_setting *setting, GKeyFile *file,
                            GError **error)
 {
+    bool pool = g_str_has_prefix(setting->name, POOL);
+    const char *group = pool ? POOL_GROUP : GROUP;
+    const char *key = setting->name + (pool ? strlen(POOL) : 0);
     void *member = (char *)machine + setting->offset;
     gboolean flag;
 
     switch (setting->kind) {
     case SETTING_STRING:
-        *(char **)member = g_key_file_get_string(file, GROUP, setting->name,
-                                                 error);
+        *(char **)member = g_key_file_get_string(file, group, key, error);
         return *(char **)member != NULL;
     case SETTING_LIST:
-        *(char ***)member = g_key_file_get_string_list(
-            file, GROUP, setting->name, NULL, error);
+        *(char ***)member = g_key_file_get_string_list(file, group, key, NULL,
+                                                       error);
         return *(char ***)member != NULL;
     case SETTING_FLAG:
-        flag = g_key_file_get_boolean(file, GROUP, setting->name, error);
+        flag = g_key_file_get_boolean(file, group, key, error);
         machine->persist = flag;
         machine->no_persist = !flag;
         if (*error) {
@@ -245,25 +252,37 @@ static gboolean take_key(struct cli_machine *machine, GKeyFile *file,
     return FALSE;
 }
 
+static gboolean take_group(struct cli_machine *machine, GKeyFile *file,
+                           const char *path, const char *group,
+                           const char *prefix, GError **error)
+{
+    g_auto(GStrv) keys = g_key_file_get_keys(file, group, NULL, NULL);
+
+    for (char **key = keys; key && *key; key++) {
+        g_autofree char *name = g_strconcat(prefix, *key, NULL);
+
+        if (!take_key(machine, file, path, name, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean take_groups(struct cli_machine *machine, GKeyFile *file,
                             const char *path, GError **error)
 {
     g_auto(GStrv) groups = g_key_file_get_groups(file, NULL);
-    g_auto(GStrv) keys = g_key_file_get_keys(file, GROUP, NULL, NULL);
 
     for (char **group = groups; *group; group++) {
-        if (strcmp(*group, GROUP) == 0)
+        if (strcmp(*group, GROUP) == 0 || strcmp(*group, POOL_GROUP) == 0)
             continue;
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "%s: unknown group [%s]; the only one is [" GROUP "]", path,
-                    *group);
+                    "%s: unknown group [%s]; use [" GROUP "] or [" POOL_GROUP
+                    "]",
+                    path, *group);
         return FALSE;
     }
-    for (char **key = keys; key && *key; key++) {
-        if (!take_key(machine, file, path, *key, error))
-            return FALSE;
-    }
-    return TRUE;
+    return take_group(machine, file, path, GROUP, "", error) &&
+           take_group(machine, file, path, POOL_GROUP, POOL, error);
 }
 
 /* A relative path would be one of any folder in which a command runs. */
@@ -274,6 +293,28 @@ static const char *relative_file(const struct cli_machine *machine)
             return *file;
     }
     return NULL;
+}
+
+static gboolean check_number(const char *path, const char *name,
+                             const char *text, guint64 least, guint64 most,
+                             GError **error)
+{
+    if (!text || g_ascii_string_to_unsigned(text, 10, least, most, NULL, NULL))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "%s: %s: must be a number from %" G_GUINT64_FORMAT
+                " to %" G_GUINT64_FORMAT,
+                path, name, least, most);
+    return FALSE;
+}
+
+static gboolean check_pool(const struct cli_machine *machine, const char *path,
+                           GError **error)
+{
+    return check_number(path, POOL "size", machine->pool_size, 0, POOL_SIZE_MAX,
+                        error) &&
+           check_number(path, POOL "max-age", machine->pool_max_age, 1,
+                        G_MAXINT, error);
 }
 
 static gboolean check_values(const struct cli_machine *machine,
@@ -290,7 +331,7 @@ static gboolean check_values(const struct cli_machine *machine,
                     "%s: ca-certificates: '%s' is relative; write an absolute "
                     "path",
                     path, relative);
-    return !problem && !relative;
+    return !problem && !relative && check_pool(machine, path, error);
 }
 
 static gboolean load(struct cli_machine *machine, const char *path,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cli_defaults - the user's defaults for the options of machines:
- * $XDG_CONFIG_HOME/stepback/config.ini, group "defaults".
+ * $XDG_CONFIG_HOME/stepback/config.ini, group "defaults", and those of the
+ * pool, group "pool".
  *
  * A key is an option's name. Options that lower a protection, and those of one
  * folder, are not among them. A file that another user can write is refused,
@@ -16,7 +17,7 @@
 
 /* A key, and where struct cli_machine keeps its value. */
 struct cli_setting {
-    const char *name;
+    const char *name; /* with "pool." before a key of that group */
     enum { SETTING_STRING, SETTING_FLAG, SETTING_LIST } kind;
     size_t offset;
     const char *builtin; /* what holds if it is set nowhere, for people */

@@ -31,6 +31,8 @@ void cli_machine_clear(struct cli_machine *machine)
     g_strfreev(machine->copy_folders);
     g_free(machine->memory);
     g_free(machine->cpus);
+    g_free(machine->pool_size);
+    g_free(machine->pool_max_age);
     cli_guest_clear(&machine->guest);
     if (machine->defaults)
         cli_machine_clear(machine->defaults);

@@ -26,7 +26,8 @@ struct cli_machine {
     char *cpus;
     gboolean persist, no_persist, new_disk;
     struct cli_guest guest;
-    struct cli_machine *defaults; /* of config.ini, owned, or NULL */
+    char *pool_size, *pool_max_age; /* only in defaults */
+    struct cli_machine *defaults;   /* of config.ini, owned, or NULL */
     gboolean no_network, no_template, no_pool, force_share;
     gboolean allow_suid, allow_devices, host_ids;
 };

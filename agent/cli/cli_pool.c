@@ -8,6 +8,7 @@
  */
 #include <glib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "agent/base/install_paths.h"
@@ -26,7 +27,7 @@ enum { MAX_AGE_S = 24 * 3600, LINE_MAX_BYTES = 1024 };
 struct options {
     struct cli_machine machine;
     int size, max_age; /* -1: not given */
-    gboolean json, serve;
+    gboolean json, start, serve;
 };
 
 /* ---- the process of the pool --------------------------------------------- */
@@ -136,11 +137,30 @@ static int change(const struct options *options, char **words)
     return options->size > 0 ? start(words) : CLI_OK;
 }
 
+/* Take what the command line does not have from config.ini, where it was
+ * checked. */
+static bool take_defaults(struct options *options)
+{
+    const struct cli_machine *defaults = options->machine.defaults;
+
+    if (options->max_age < 0)
+        options->max_age = defaults->pool_max_age ? atoi(defaults->pool_max_age)
+                                                  : MAX_AGE_S;
+    if (options->size < 0)
+        options->size = defaults->pool_size ? atoi(defaults->pool_size) : 0;
+    if (options->size > 0 || !options->start)
+        return true;
+    cli_options_wrong("pool: --start: config.ini has no size; write size=N "
+                      "below [pool], or use --size=N");
+    return false;
+}
+
 static int run(struct options *options, char **words)
 {
-    if (options->size < 0)
+    if (options->size < 0 && !options->start)
         return show(options->json);
-    if (!cli_machine_check(&options->machine, "pool"))
+    if (!cli_machine_check(&options->machine, "pool") ||
+        !take_defaults(options))
         return CLI_USAGE;
     if (options->serve)
         return serve(options);
@@ -156,7 +176,9 @@ static int check_and_run(struct options *options, bool sized, bool aged,
     if (aged && options->max_age < 1)
         return cli_options_wrong("pool: --max-age: must be a number of "
                                  "seconds, from 1");
-    if (!sized && (aged || options->serve))
+    if (sized && options->start)
+        return cli_options_wrong("pool: use --size or --start, not both");
+    if (!sized && !options->start && (aged || options->serve))
         return cli_options_wrong("pool: --size is missing");
     return run(options, words);
 }
@@ -168,6 +190,8 @@ int cli_pool(int argc, char **argv)
     const GOptionEntry entries[] = {
         { "size", 0, 0, G_OPTION_ARG_INT, &options.size,
           "keep this many machines ready; 0 ends the pool", "N" },
+        { "start", 0, 0, G_OPTION_ARG_NONE, &options.start,
+          "keep as many machines ready as config.ini says", NULL },
         { "max-age", 0, 0, G_OPTION_ARG_INT, &options.max_age,
           "replace a machine that has waited this long (default: a day)",
           "SECONDS" },
@@ -186,8 +210,6 @@ int cli_pool(int argc, char **argv)
         return CLI_USAGE;
     sized = options.size != G_MININT;
     aged = options.max_age != G_MININT;
-    if (!aged)
-        options.max_age = MAX_AGE_S;
     if (argc > 1)
         status = cli_options_wrong("pool: '%s' is one argument too many",
                                    argv[1]);

@@ -193,6 +193,22 @@ def a_machine_that_fails_is_left(place):
 
 
 @test
+def the_configuration_has_a_size(place):
+    """config.ini has the size and age of the pool that --start starts"""
+    env = place.environment(STEPBACK_FAKE_TEMPLATE="")
+    done = subprocess.run([PROGRAM, "pool", "--start"], env=env, text=True,
+                          stderr=subprocess.PIPE)
+    equal(done.returncode, 2)
+    contains(done.stderr, "config.ini has no size")
+    os.makedirs(place.root + "/config/stepback", 0o700)
+    with open(place.root + "/config/stepback/config.ini", "w") as file:
+        file.write("[defaults]\naccel=tcg\n[pool]\nsize=1\nmax-age=1\n")
+    pool = Pool(place, "--start", fill=False)
+    assert pool.until(lambda s: s["discarded"] >= 1)["size"] == 1
+    pool.end()
+
+
+@test
 def a_restore_fails(place):
     """a pool whose machines cannot be restored says why, and costs no start"""
     Pool(place, 1).end()

@@ -345,10 +345,12 @@ def guests_trust_the_hosts_certificates(place):
 def options_go_before_the_configuration(place):
     """config.ini sets defaults, "config" says what holds and why"""
     configure(place, "[defaults]\nmemory = 256\ncpus=2\nenv=A=1;B=2\n"
-              "network=none\n")
+              "network=none\n[pool]\nsize=3\n")
     found = settings(place, "--memory=512", "-e", "B=3")
     equal(found["memory", "option"], "512")
     equal(found["cpus", "file"], "2")
+    equal((found["pool.size", "file"], found["pool.max-age", "default"]),
+          ("3", "86400"))
     equal(found["image", "default"], "minimal")
     equal((found["env", "file"], found["env", "option"]), ("A=1;B=2", "B=3"))
     contains(good(place, "config"), "cpus             file     2\n")
@@ -368,6 +370,9 @@ def a_bad_configuration_starts_nothing(place):
     for text, part in (
             ("[defaults]\nmemori=1\n", "unknown key 'memori'; allowed: image"),
             ("[machine]\n", "unknown group [machine]"),
+            ("[pool]\nmemory=1\n", "unknown key 'pool.memory'"),
+            ("[pool]\nsize=65\n", "pool.size: must be a number from 0 to 64"),
+            ("[pool]\nmax-age=0\n", "pool.max-age: must be a number from 1"),
             ("memory=1\n", "below [defaults]"),
             ("[defaults]\nmemory=big\n", "memory: must be a number"),
             ("[defaults]\npersist=perhaps\n", "persist: must be true or false"),

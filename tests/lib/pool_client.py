@@ -16,7 +16,8 @@ class Pool:
     def __init__(self, place, size, *options, fill=True, **env):
         self.place = place
         self.env = place.environment(**{"STEPBACK_FAKE_TEMPLATE": "", **env})
-        self.command("--size=%d" % size, "--accel=tcg", *options)
+        self.command(size if size == "--start" else "--size=%d" % size,
+                     "--accel=tcg", *options)
         if fill:
             self.fill(size)
 
