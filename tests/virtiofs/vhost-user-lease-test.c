@@ -199,6 +199,18 @@ static void granted(void)
     g_assert_cmpuint(entry.entry_valid_nsec, ==, 50000000);
     g_assert_cmpuint(entry.attr_valid, ==, 0);
     g_assert_cmpuint(entry.attr_valid_nsec, ==, 50000000);
+    /* The engine must see by which of several names a file is used. */
+    {
+        g_autofree char *one = g_build_filename(g->client->share, "victim",
+                                                NULL);
+        g_autofree char *two = g_build_filename(g->client->share, "second",
+                                                NULL);
+
+        g_assert_cmpint(link(one, two), ==, 0);
+        OK(fuse_client_lookup(g->client, FUSE_ROOT_ID, "second", &entry));
+        g_assert_cmpuint(entry.entry_valid_nsec, ==, 0);
+        g_assert_cmpuint(entry.attr_valid_nsec, ==, 50000000);
+    }
     /* A name that does not exist is never kept. */
     g_assert_cmpint(fuse_client_lookup(g->client, FUSE_ROOT_ID, "none", &entry),
                     ==, -ENOENT);

@@ -100,7 +100,7 @@ static struct fuse_timeout name_timeout(const struct fuse_server *server,
                    ic_inode_is_watched(server->ic, dir) &&
                    (!inode || ic_inode_is_on_share(server->ic, inode));
 
-    if (server->notifies && inode && n_links > 1 &&
+    if ((server->notifies || server->lease) && inode && n_links > 1 &&
         !S_ISDIR(ic_inode_type(inode)))
         return (struct fuse_timeout){ 0 };
     if (server->notifies && watched)
