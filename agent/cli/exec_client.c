@@ -15,8 +15,8 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
-#include "agent/cli/exec_keys.h"
 #include "agent/cli/exec_output.h"
+#include "agent/cli/exec_stdin.h"
 #include "agent/cli/term_guard.h"
 #include "agent/client/api_link.h"
 #include "agent/client/report_json.h"
@@ -24,8 +24,6 @@
 #include "common/json_bytes.h"
 
 enum {
-    INPUT_CHUNK = 32 * 1024,
-    MAX_INPUTS = 4, /* requests that wait for their answer */
     START_MS = 60 * 1000,
     WAITS_MS = 500, /* then a user sees that the command waits for its turn */
 };
@@ -37,10 +35,9 @@ struct exec_client {
     json_t *early; /* events that came before the answer to exec.start */
     GMainLoop *loop;
     struct exec_output *output;
-    struct exec_keys *keys; /* or NULL */
-    guint input_source, waits_source, signals[4];
-    unsigned inputs; /* that wait for their answer */
-    bool input_ended, detached, over;
+    struct exec_stdin *input;
+    guint waits_source, signals[4];
+    bool detached, over;
     bool is_broken;  /* the reader of the output has ended */
     json_t *end;     /* the payload of event.exec_exited, or NULL */
     char *complaint; /* an error to print once the terminal is restored */
@@ -53,6 +50,7 @@ static void quit(struct exec_client *client, int exit_code)
 {
     client->exit_code = exit_code;
     client->over = true;
+    exec_stdin_stop(client->input);
     g_main_loop_quit(client->loop);
 }
 
@@ -83,71 +81,48 @@ static gboolean send_size(gpointer data)
 
 /* ---- input --------------------------------------------------------------- */
 
-static void watch_input(struct exec_client *client);
-
 static void on_input_taken(json_t *payload, const GError *error, json_t *data,
                            void *opaque)
 {
     struct exec_client *client = opaque;
 
-    client->inputs--;
-    if (error)
-        client->input_ended =
-            true; /* the command has ended, or does not read */
-    watch_input(client);
+    exec_stdin_taken(client->input, error != NULL);
 }
 
-static void send_input(struct exec_client *client, const char *data, size_t len,
-                       bool eof)
+static void send_input(const char *data, size_t len, bool eof, void *opaque)
 {
+    struct exec_client *client = opaque;
     json_t *payload = json_pack("{s:I}", "exec_id", (json_int_t)client->id);
 
+    send_size(client); /* SIGWINCH may come after what is typed then */
     if (len > 0)
         json_bytes_set(payload, "data", data, len);
     if (eof)
         json_object_set_new(payload, "eof", json_true());
-    client->inputs++;
-    client->input_ended = eof;
     control_link_request(client->link, "exec.input", payload, on_input_taken,
                          client);
 }
 
-static void detach(struct exec_client *client)
+static void detach(void *opaque)
 {
+    struct exec_client *client = opaque;
+
     client->detached = true;
     request(client, "exec.detach", json_object());
     quit(client, CLI_OK);
 }
 
-static gboolean on_input(int fd, GIOCondition condition, gpointer data)
+/* The supervisor hangs up the execution, unless that was started detached. */
+static void hang_up(void *opaque)
 {
-    struct exec_client *client = data;
-    char chunk[INPUT_CHUNK + EXEC_KEYS_MAX];
-    ssize_t n = read(fd, chunk, INPUT_CHUNK);
-    size_t len = n > 0 ? (size_t)n : 0;
-
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return G_SOURCE_CONTINUE;
-    client->input_source = 0;
-    if (len > 0 && client->keys &&
-        exec_keys_filter(client->keys, chunk, &len)) {
-        detach(client);
-        return G_SOURCE_REMOVE;
-    }
-    send_size(client); /* SIGWINCH may come after what is typed then */
-    if (len > 0 || n <= 0)
-        send_input(client, chunk, len, n <= 0);
-    watch_input(client);
-    return G_SOURCE_REMOVE;
+    quit(opaque, 128 + SIGHUP);
 }
 
-static void watch_input(struct exec_client *client)
-{
-    if (client->id && client->options->input && !client->input_source &&
-        !client->input_ended && !client->over && client->inputs < MAX_INPUTS)
-        client->input_source = g_unix_fd_add(
-            STDIN_FILENO, G_IO_IN | G_IO_HUP | G_IO_ERR, on_input, client);
-}
+static const struct exec_stdin_callbacks input_callbacks = {
+    .send = send_input,
+    .detach = detach,
+    .hung_up = hang_up,
+};
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -288,7 +263,7 @@ static gboolean on_terminate(gpointer data)
 
 static gboolean on_hangup(gpointer data)
 {
-    quit(data, 128 + SIGHUP); /* the supervisor hangs up the execution */
+    hang_up(data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -301,10 +276,14 @@ static void on_output_full(bool full, void *opaque)
 }
 
 /* The reader has ended ("| head"): a local command would get SIGPIPE. */
-static void on_output_broken(void *opaque)
+static void on_output_broken(bool hung_up, void *opaque)
 {
     struct exec_client *client = opaque;
 
+    if (hung_up) {
+        hang_up(client);
+        return;
+    }
     if (client->options->cancels && client->id) {
         client->is_broken = true;
         request(client, "exec.cancel", json_object());
@@ -419,12 +398,13 @@ static void serve(struct exec_client *client)
     send_size(client);
     for (int i = 0; i < client->interrupts && i < 2; i++)
         pass_interrupt(client, i + 1);
-    watch_input(client);
+    if (!client->over && client->options->input)
+        exec_stdin_begin(client->input);
     if (!client->over && isatty(STDERR_FILENO))
         client->waits_source = g_timeout_add(WAITS_MS, on_waits, client);
     if (!client->over)
         g_main_loop_run(client->loop);
-    g_clear_handle_id(&client->input_source, g_source_remove);
+    exec_stdin_stop(client->input);
     g_clear_handle_id(&client->waits_source, g_source_remove);
 }
 
@@ -437,7 +417,8 @@ static struct exec_client *client_new(const struct exec_client_options *options)
     client->early = json_array();
     client->loop = g_main_loop_new(NULL, FALSE);
     client->output = exec_output_new(&output_callbacks, client);
-    client->keys = options->keys ? exec_keys_new(options->keys) : NULL;
+    client->input = exec_stdin_new(options->terminal, options->keys,
+                                   &input_callbacks, client);
     client->signals[0] = g_unix_signal_add(SIGINT, on_interrupt, client);
     client->signals[1] = g_unix_signal_add(SIGTERM, on_terminate, client);
     client->signals[2] = g_unix_signal_add(SIGHUP, on_hangup, client);
@@ -454,7 +435,7 @@ static void client_free(struct exec_client *client)
     json_decref(client->end);
     g_free(client->complaint);
     exec_output_free(client->output);
-    exec_keys_free(client->keys);
+    exec_stdin_free(client->input);
     g_main_loop_unref(client->loop);
     g_free(client);
 }

@@ -57,15 +57,14 @@ static bool is_ready(int fd, int timeout_ms)
     return poll(&poll_fd, 1, timeout_ms) > 0;
 }
 
-/* The reader has gone. */
-static void take_break(struct exec_output *output)
+static void take_break(struct exec_output *output, bool hung_up)
 {
     bool first = !output->broken;
 
     output->broken = true;
     g_queue_clear_full(&output->chunks, chunk_free);
     if (first)
-        output->callbacks->broken(output->opaque);
+        output->callbacks->broken(hung_up, output->opaque);
 }
 
 /* Write a part of the first chunk. Return false if it broke. */
@@ -78,7 +77,7 @@ static bool write_part(struct exec_output *output)
                       MIN(len - chunk->written, PIPE_BUF));
 
     if (n < 0 && errno != EINTR && errno != EAGAIN) {
-        take_break(output);
+        take_break(output, errno == EIO);
         return false;
     }
     if (n > 0)

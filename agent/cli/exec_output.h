@@ -20,8 +20,9 @@ struct exec_output;
 struct exec_output_callbacks {
     /* Output waits: no more is wanted (true); it was written (false). */
     void (*full)(bool full, void *opaque);
-    /* The reader of stdout has ended. Called once; output is discarded. */
-    void (*broken)(void *opaque);
+    /* The reader has ended, or the terminal has hung up. Called once; output is
+     * discarded. */
+    void (*broken)(bool hung_up, void *opaque);
 };
 
 struct exec_output *

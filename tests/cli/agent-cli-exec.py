@@ -296,6 +296,38 @@ def killed_attach(place):
 
 
 @test
+def closed_terminal(place):
+    """when the terminal of a client that attached to it closes, what was
+    started in the background goes on: a shell that reads, a command that
+    prints; also if the client gets no SIGHUP, and if it only prints"""
+    prints = "while echo tick; do sleep 0.05; done"
+    with sandbox(place) as box:
+        def attach(id, sign, line):
+            with Terminal(["bash", "-c", line % (PROGRAM, id)], env=box.env,
+                          cwd=place.share) as terminal:
+                terminal.send("\n")
+                terminal.expect(sign, 20)
+                equal(box.jobs()[id - 1]["attached"], True)
+                os.close(terminal.master)
+                terminal.master = os.open("/dev/null", os.O_RDONLY)
+                terminal.process.wait(timeout=20)
+            assert eventually(lambda: not box.jobs()[id - 1]["attached"], 20)
+            with box.terminal("attach", str(id)) as terminal:
+                terminal.send("\n")
+                terminal.expect(sign, 20)
+                terminal.send("\x10\x11")
+                equal(terminal.wait(), 0)
+
+        for sign, words in ((PROMPT, ("bash", "--norc", "--noprofile", "-i")),
+                            ("tick", ("sh", "-c", prints))):
+            id = int(box.text("exec", "-dt", "--step=none", "-e",
+                              "PS1=" + PROMPT, "--", *words))
+            attach(id, sign, "exec %s attach %d")
+            attach(id, sign, "exec setsid -w %s attach %d")
+        attach(id, sign, "exec setsid -w %s attach --no-stdin %d")
+
+
+@test
 def killed_supervisor(place):
     """if the supervisor is killed, the client says so, and the terminal is as
     it was"""
