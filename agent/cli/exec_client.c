@@ -17,6 +17,7 @@
 #include "agent/cli/cli_summary.h"
 #include "agent/cli/exec_output.h"
 #include "agent/cli/exec_stdin.h"
+#include "agent/cli/exec_turn.h"
 #include "agent/cli/term_guard.h"
 #include "agent/client/api_link.h"
 #include "agent/client/report_json.h"
@@ -37,7 +38,7 @@ struct exec_client {
     struct exec_output *output;
     struct exec_stdin *input;
     guint waits_source, signals[4];
-    bool detached, over;
+    bool has_output, detached, over;
     bool is_broken;  /* the reader of the output has ended */
     json_t *end;     /* the payload of event.exec_exited, or NULL */
     char *complaint; /* an error to print once the terminal is restored */
@@ -61,6 +62,12 @@ static void request(struct exec_client *client, const char *type,
     control_link_request(client->link, type, payload, NULL, NULL);
 }
 
+static void pass_signal(struct exec_client *client, int number)
+{
+    if (client->id)
+        request(client, "exec.signal", json_pack("{s:i}", "signal", number));
+}
+
 /* Also called for SIGWINCH. */
 static gboolean send_size(gpointer data)
 {
@@ -77,6 +84,53 @@ static gboolean send_size(gpointer data)
                           (int)columns));
     }
     return G_SOURCE_CONTINUE;
+}
+
+/* ---- the turn ------------------------------------------------------------ */
+
+/* Print what the execution waits for. The terminal may be in raw mode. */
+static void on_executions(json_t *payload, const GError *error, json_t *data,
+                          void *opaque)
+{
+    struct exec_client *client = opaque;
+    gint64 blocker;
+
+    if (client->over || !exec_turn_waits(payload, client->id, &blocker) ||
+        !blocker)
+        return;
+    fprintf(stderr,
+            CLI_PROGRAM ": waiting for execution %" G_GINT64_FORMAT "%s\n",
+            blocker, client->options->terminal ? "\r" : "");
+}
+
+static gboolean on_waits(gpointer data)
+{
+    struct exec_client *client = data;
+
+    client->waits_source = 0;
+    control_link_request(client->link, "exec.list", json_object(),
+                         on_executions, client);
+    return G_SOURCE_REMOVE;
+}
+
+static void on_interrupted_wait(json_t *payload, const GError *error,
+                                json_t *data, void *opaque)
+{
+    struct exec_client *client = opaque;
+    gint64 blocker;
+
+    if (!client->over && exec_turn_waits(payload, client->id, &blocker))
+        pass_signal(client, SIGINT);
+}
+
+/* An execution that waits has no terminal yet that would send a signal. */
+static void on_interrupt_key(void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    if (!client->has_output)
+        control_link_request(client->link, "exec.list", json_object(),
+                             on_interrupted_wait, client);
 }
 
 /* ---- input --------------------------------------------------------------- */
@@ -122,6 +176,7 @@ static const struct exec_stdin_callbacks input_callbacks = {
     .send = send_input,
     .detach = detach,
     .hung_up = hang_up,
+    .interrupted = on_interrupt_key,
 };
 
 /* ---- events -------------------------------------------------------------- */
@@ -134,6 +189,7 @@ static void take_output(struct exec_client *client, json_t *payload)
     size_t len = 0;
     char *data = json_bytes_get(payload, "data", &len);
 
+    client->has_output = true;
     if (data)
         exec_output_add(client->output, is_stderr, data, len);
 }
@@ -224,12 +280,6 @@ static const struct control_link_callbacks callbacks = {
 
 /* ---- signals ------------------------------------------------------------- */
 
-static void pass_signal(struct exec_client *client, int number)
-{
-    if (client->id)
-        request(client, "exec.signal", json_pack("{s:i}", "signal", number));
-}
-
 /* The second one does not rely on the command, the third one on nothing. */
 static void pass_interrupt(struct exec_client *client, int count)
 {
@@ -297,53 +347,6 @@ static const struct exec_output_callbacks output_callbacks = {
     .full = on_output_full,
     .broken = on_output_broken,
 };
-
-/* ---- the turn ------------------------------------------------------------ */
-
-static const char *state_of(json_t *execution)
-{
-    const char *state = json_string_value(json_object_get(execution, "state"));
-
-    return state ? state : "";
-}
-
-/* Print what the execution waits for, if it does: the one that runs with a
- * step. The terminal may be in raw mode. */
-static void on_executions(json_t *payload, const GError *error, json_t *data,
-                          void *opaque)
-{
-    struct exec_client *client = opaque;
-    gint64 blocker = 0;
-    bool waits = false;
-    json_t *entry;
-    size_t i;
-
-    json_array_foreach(json_object_get(payload, "executions"), i, entry)
-    {
-        gint64 id = json_integer_value(json_object_get(entry, "exec_id"));
-
-        if (id == client->id)
-            waits = strcmp(state_of(entry), "waiting") == 0;
-        else if (strcmp(state_of(entry), "running") == 0 &&
-                 json_object_get(entry, "step_id"))
-            blocker = id;
-    }
-    if (!waits || !blocker || client->over)
-        return;
-    fprintf(stderr,
-            CLI_PROGRAM ": waiting for execution %" G_GINT64_FORMAT "%s\n",
-            blocker, client->options->terminal ? "\r" : "");
-}
-
-static gboolean on_waits(gpointer data)
-{
-    struct exec_client *client = data;
-
-    client->waits_source = 0;
-    control_link_request(client->link, "exec.list", json_object(),
-                         on_executions, client);
-    return G_SOURCE_REMOVE;
-}
 
 /* ---- life ---------------------------------------------------------------- */
 

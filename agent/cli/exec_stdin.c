@@ -7,13 +7,17 @@
 #include <errno.h>
 #include <glib-unix.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/cli/exec_keys.h"
 
 enum {
     CHUNK = 32 * 1024,
-    MAX_SENT = 4, /* parts that wait for their answer */
+    MAX_SENT = 4,          /* parts that wait for their answer */
+    MAX_TYPED = 16 << 20,  /* bytes that wait for such a part */
+    INTERRUPT = 'C' - '@', /* as a new terminal has them */
+    QUIT = '\\' - '@',
 };
 
 struct exec_stdin {
@@ -23,8 +27,10 @@ struct exec_stdin {
     const struct exec_stdin_callbacks *callbacks;
     void *opaque;
     guint source;
-    unsigned sent; /* parts that wait for their answer */
-    bool ended, stopped;
+    unsigned sent;     /* parts that wait for their answer */
+    GString *typed;    /* read from a terminal */
+    size_t typed_sent; /* of its bytes */
+    bool ended, refused, stopped;
 };
 
 struct exec_stdin *exec_stdin_new(bool terminal, const char *keys,
@@ -38,6 +44,7 @@ struct exec_stdin *exec_stdin_new(bool terminal, const char *keys,
     input->keys = keys ? exec_keys_new(keys) : NULL;
     input->callbacks = callbacks;
     input->opaque = opaque;
+    input->typed = g_string_new(NULL);
     return input;
 }
 
@@ -47,6 +54,7 @@ void exec_stdin_free(struct exec_stdin *input)
         return;
     exec_stdin_stop(input);
     exec_keys_free(input->keys);
+    g_string_free(input->typed, TRUE);
     g_free(input);
 }
 
@@ -77,6 +85,38 @@ static bool is_hung_up(const struct exec_stdin *input, ssize_t n)
            (poll(&fd, 1, 0) > 0 && (fd.revents & (POLLHUP | POLLERR)));
 }
 
+/* ---- a terminal ---------------------------------------------------------- */
+
+static void send_typed(struct exec_stdin *input)
+{
+    while (input->typed_sent < input->typed->len && input->sent < MAX_SENT &&
+           !input->stopped) {
+        const char *data = input->typed->str + input->typed_sent;
+        size_t len = MIN(input->typed->len - input->typed_sent, CHUNK);
+
+        input->typed_sent += len;
+        send(input, data, len, false);
+    }
+    if (input->typed_sent == input->typed->len) {
+        g_string_truncate(input->typed, 0);
+        input->typed_sent = 0;
+    }
+}
+
+/* A terminal is read also while the execution takes nothing, because the keys
+ * must detach then too. */
+static void take_typed(struct exec_stdin *input, const char *data, size_t len)
+{
+    if (input->refused)
+        return;
+    g_string_append_len(input->typed, data, (gssize)len);
+    send_typed(input);
+    if (memchr(data, INTERRUPT, len) || memchr(data, QUIT, len))
+        input->callbacks->interrupted(input->opaque);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
 static void watch(struct exec_stdin *input);
 
 static gboolean on_input(int fd, GIOCondition condition, gpointer data)
@@ -93,16 +133,24 @@ static gboolean on_input(int fd, GIOCondition condition, gpointer data)
         input->callbacks->detach(input->opaque);
     else if (n <= 0 && is_hung_up(input, n))
         input->callbacks->hung_up(input->opaque);
+    else if (len > 0 && input->terminal)
+        take_typed(input, chunk, len);
     else if (len > 0 || n <= 0)
         send(input, chunk, len, n <= 0);
     watch(input);
     return G_SOURCE_REMOVE;
 }
 
+static bool has_room(const struct exec_stdin *input)
+{
+    if (input->terminal)
+        return input->typed->len < MAX_TYPED;
+    return input->sent < MAX_SENT && !input->refused;
+}
+
 static void watch(struct exec_stdin *input)
 {
-    if (!input->source && !input->ended && !input->stopped &&
-        input->sent < MAX_SENT)
+    if (!input->source && !input->ended && !input->stopped && has_room(input))
         input->source = g_unix_fd_add(
             STDIN_FILENO, G_IO_IN | G_IO_HUP | G_IO_ERR, on_input, input);
 }
@@ -115,7 +163,11 @@ void exec_stdin_begin(struct exec_stdin *input)
 void exec_stdin_taken(struct exec_stdin *input, bool refused)
 {
     input->sent--;
-    if (refused)
-        input->ended = true;
+    if (refused) {
+        input->refused = true;
+        g_string_truncate(input->typed, 0);
+        input->typed_sent = 0;
+    }
+    send_typed(input);
     watch(input);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec_stdin - read standard input for an execution, as fast as it takes it.
+ * exec_stdin - read standard input for an execution, as fast as it takes it;
+ * a terminal also faster, at most 16 MiB, so that keys can detach.
  *
  * A terminal that hangs up is not the end of the input: the execution's
  * terminal would get that as a character, and a shell would exit.
@@ -20,6 +21,8 @@ struct exec_stdin_callbacks {
     void (*send)(const char *data, size_t len, bool eof, void *opaque);
     void (*detach)(void *opaque);  /* the keys were typed */
     void (*hung_up)(void *opaque); /* stdin was a terminal */
+    /* ^C or ^\\ was typed, and is sent as well. */
+    void (*interrupted)(void *opaque);
 };
 
 /* terminal: stdin is a terminal in raw mode. keys: what detaches

@@ -173,6 +173,35 @@ def a_command_waits_for_its_turn(place):
 
 
 @test
+def keys_while_it_waits(place):
+    """on a terminal, the keys that detach work while a command waits for its
+    turn, and while it does not read what was pasted; Ctrl-C gives up the wait"""
+    with sandbox(place) as box:
+        first = box.start("exec", "-q", "--", "sh", "-c",
+                          "until [ -e go ]; do sleep 0.1; done")
+        assert eventually(lambda: "step_id" in (box.jobs() or [{}])[0], 20)
+        for keys, code in (("\x03", 130), ("\x1c", 130), ("\x10\x11", 0)):
+            with box.terminal("exec", "-it", "--", "echo", "my turn") as terminal:
+                terminal.expect("waiting for execution")
+                for key in "\x1aabcdef" + keys:  # each alone
+                    terminal.send(key)
+                equal((keys, terminal.wait(20)), (keys, code))
+                equal(terminal.settings(), terminal.before)
+        equal([job["state"] for job in box.jobs()],
+              ["running", "ended", "ended", "waiting"])
+        box.text("exec", "--step=none", "--", "touch", "go")
+        equal(first.wait(timeout=30), 0)
+        with box.terminal("exec", "-it", "--step=none", "--", "sh", "-c",
+                          "stty raw; echo go; exec sleep 1000") as terminal:
+            terminal.expect("go")
+            terminal.send("x" * 400000 + "\x10\x11")
+            equal(terminal.wait(20), 0)
+        id = str(box.jobs()[-1]["exec_id"])
+        box.text("job", "kill", id)
+        equal(box.run("job", "wait", id).returncode, 143)
+
+
+@test
 def background(place):
     """a detached execution goes on; its output can be read, followed, waited
     for, attached to and ended"""

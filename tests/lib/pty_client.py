@@ -67,6 +67,8 @@ class Terminal:
         data = text if isinstance(text, bytes) else text.encode()
         while data:  # while reading, or both sides could wait
             ready = select.select([self.master], [self.master], [], PATIENCE)
+            if not ready[0] and not ready[1]:
+                raise AssertionError("nothing reads; left: %d" % len(data))
             if ready[0]:
                 self._read()
             if ready[1]:
