@@ -124,8 +124,9 @@ static void parse_options(int argc, char **argv)
     };
     int option;
 
-    /* The kernel passes unknown words of its command line to PID 1. */
-    if (getpid() == 1)
+    /* The kernel passes unknown words of its command line to PID 1; the first
+     * process of a local sandbox gets options. */
+    if (getpid() == 1 && (argc < 2 || strcmp(argv[1], "--no-init") != 0))
         return;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         switch (option) {
@@ -190,7 +191,7 @@ static void open_signals(void)
      * SIGTERM. */
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
-    if (!is_init()) {
+    if (getpid() != 1) {
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGINT);
     }

@@ -42,7 +42,7 @@ struct exec_client {
     bool is_broken;  /* the reader of the output has ended */
     json_t *end;     /* the payload of event.exec_exited, or NULL */
     char *complaint; /* an error to print once the terminal is restored */
-    int interrupts;
+    int interrupts, terminations;
     int exit_code;
     unsigned rows, columns; /* the size that was sent; 0: none yet */
 };
@@ -307,7 +307,10 @@ static gboolean on_terminate(gpointer data)
 
     if (client->options->cancels)
         return on_interrupt(data);
-    pass_signal(client, SIGTERM);
+    if (client->terminations++ > 0)
+        quit(client, 128 + SIGTERM); /* as after a hang-up */
+    else
+        pass_signal(client, SIGTERM);
     return G_SOURCE_CONTINUE;
 }
 

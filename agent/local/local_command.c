@@ -302,10 +302,13 @@ static gboolean add_shim_file(struct builder *builder, GError **error)
     return TRUE;
 }
 
+/* As the first process of its namespace, the shim gets no signal that would
+ * stop or end it from the others. */
 static void add_shim(struct builder *builder)
 {
     const struct local_command *command = builder->command;
-    static const char *const words[] = { "--remount-ro",
+    static const char *const words[] = { "--as-pid-1",
+                                         "--remount-ro",
                                          "/",
                                          "--chdir",
                                          "/",

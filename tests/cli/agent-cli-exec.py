@@ -412,4 +412,21 @@ def interrupts(place):
             client.stdout.close()
 
 
+@test
+def terminations(place):
+    """SIGTERM reaches the command; a second one ends the client, and hangs up
+    the command"""
+    with sandbox(place) as box:
+        client = box.start("exec", "-q", "--step=none", "--", "sh", "-c",
+                           "trap 'echo term' TERM; echo go; "
+                           "while :; do sleep 0.1; done",
+                           stdout=subprocess.PIPE)
+        for line in (b"go\n", b"term\n"):
+            equal(client.stdout.readline(), line)
+            client.send_signal(signal.SIGTERM)
+        equal(client.wait(20), 143)
+        client.stdout.close()
+        assert eventually(lambda: box.jobs()[0]["state"] == "ended", 20)
+
+
 main(mounts=True)

@@ -167,6 +167,19 @@ def terminal(place):
 
 
 @sandbox_test
+def signals_of_the_guest(place):
+    """a process of the sandbox cannot stop or end the shim, which is the first
+    one there"""
+    need()
+    equal(call(place, "up", *LOCAL, "--no-network")[0], 0)
+    for number in ("STOP", "TERM", "INT", "KILL"):
+        equal(call(place, "exec", "--step=none", "--", "sh", "-c",
+                   "kill -%s 1; tr '\\0' '\\n' </proc/1/cmdline | head -n 2"
+                   % number)[:2],
+              (0, "/run/stepback/shim\n--no-init\n"))
+
+
+@sandbox_test
 def copies(place):
     """cp moves files between host and sandbox"""
     need()
