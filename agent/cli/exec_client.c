@@ -266,7 +266,7 @@ static void on_closed(struct control_link *link, void *opaque)
 {
     struct exec_client *client = opaque;
 
-    if (client->over)
+    if (client->over || !client->id) /* begin() reports it */
         return;
     exec_output_finish(client->output);
     client->complaint = g_strdup("the sandbox has ended");

@@ -33,6 +33,7 @@ struct control_link {
     const char *peer; /* static */
     guint64 last_id;
     GHashTable *pending; /* request id (owned) -> struct pending (owned) */
+    GError *refusal;     /* why the peer closes the connection, or NULL */
     gboolean closed;
     guint late;      /* GSource that fails the requests made after the end */
     gboolean *freed; /* set while a callback runs; tells the caller frame that
@@ -46,6 +47,8 @@ static void answer(struct control_link *link, const char *id, json_t *message)
     g_autoptr(GError) error = NULL;
     struct pending copy;
 
+    if (!id && !link->refusal && message_is_error(message, &link->refusal))
+        return;
     if (!pending) {
         log_warn(LOG_CONTROL, "%s answered an unknown request", link->peer);
         return;
@@ -81,10 +84,13 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
 
 /* Fail every waiting request. A callback may free the link, so the table was
  * detached from it first. */
-static void fail_pending(GHashTable *pending, const char *peer)
+static void fail_pending(GHashTable *pending, const char *peer,
+                         const GError *refusal)
 {
-    g_autoptr(GError) error = g_error_new(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
-                                          "%s closed the connection", peer);
+    g_autoptr(GError)
+        error = refusal ? g_error_copy(refusal)
+                        : g_error_new(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                                      "%s closed the connection", peer);
     GHashTableIter iter;
     struct pending *one;
 
@@ -105,6 +111,8 @@ static GHashTable *pending_table(void)
 static bool close_link(struct control_link *link)
 {
     GHashTable *pending = link->pending;
+    g_autoptr(GError) refusal = link->refusal ? g_error_copy(link->refusal)
+                                              : NULL;
     gboolean *outer = link->freed;
     gboolean freed = FALSE;
 
@@ -112,7 +120,7 @@ static bool close_link(struct control_link *link)
     g_clear_handle_id(&link->late, g_source_remove);
     link->pending = pending_table();
     link->freed = &freed;
-    fail_pending(pending, link->peer);
+    fail_pending(pending, link->peer, refusal);
     if (!freed)
         link->freed = outer;
     else if (outer)
@@ -182,6 +190,7 @@ void control_link_free(struct control_link *link)
     g_clear_handle_id(&link->late, g_source_remove);
     g_hash_table_destroy(link->pending);
     jsonl_channel_free(link->channel);
+    g_clear_error(&link->refusal);
     g_free(link);
 }
 
@@ -203,7 +212,7 @@ static gboolean fail_late(gpointer data)
 /* Fail a request without a connection. */
 static gboolean fail_unlinked(gpointer data)
 {
-    fail_pending(data, DAEMON);
+    fail_pending(data, DAEMON, NULL);
     return G_SOURCE_REMOVE;
 }
 

@@ -235,6 +235,11 @@ def too_many(place):
     extra.connect(path)
     answer = json.loads(extra.makefile().readline())
     equal((answer["error"]["number"], answer["request_id"]), (6000, None))
+    for words in (("jobs",), ("exec", "--", "true"), ("cp", "share:x", "y"),
+                  ("job", "logs", "1")):
+        _, out, error = call(place, *words)
+        equal((out, error.replace(" cp:", "")),
+              ("", "stepback: too many clients are connected; disconnect one\n"))
     for one in sockets:
         one.close()
     equal(eventually(lambda: call(place, "inspect")[0] == 0 and
