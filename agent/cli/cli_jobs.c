@@ -20,6 +20,7 @@
 #include "agent/cli/exec_client.h"
 #include "agent/cli/exec_keys.h"
 #include "agent/client/api_link.h"
+#include "agent/session/exec_ring.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
 
@@ -183,7 +184,8 @@ static int failed(GError *error)
     return code;
 }
 
-static void print_chunks(json_t *output)
+/* Print at most max bytes. */
+static void print_chunks(json_t *output, gint64 max)
 {
     json_t *chunk;
     size_t i;
@@ -194,45 +196,86 @@ static void print_chunks(json_t *output)
         g_autofree char *data = json_bytes_get(chunk, "data", &len);
         bool is_stderr = strcmp(text_of(chunk, "stream"), "stderr") == 0;
 
+        len = MIN(len, (size_t)MAX(max, 0));
         if (data)
             fwrite(data, 1, len, is_stderr ? stderr : stdout);
+        max -= (gint64)len;
     }
     fflush(stdout);
+}
+
+/* Return how many bytes of output an execution has had. */
+static gint64 find_end(const struct sandbox_record *record, gint64 id)
+{
+    json_t *answer = cli_sandbox_ask(record, "exec.list", NULL, NULL);
+    gint64 end = 0;
+    json_t *job;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "executions"), i, job)
+    {
+        if (json_integer_value(json_object_get(job, "exec_id")) == id)
+            end = json_integer_value(json_object_get(job, "output_bytes"));
+    }
+    json_decref(answer);
+    return end;
+}
+
+/* How far output was read. */
+struct reading {
+    gint64 begin; /* the offset of the latest part */
+    gint64 since; /* the offset to continue from */
+    gint64 end;   /* print no more than up to here */
+    bool ended;   /* the execution has no more */
+};
+
+/* Print the next part of the output. */
+static gboolean print_part(const struct sandbox_record *record, gint64 id,
+                           struct reading *reading, GError **error)
+{
+    json_t *answer = cli_sandbox_ask(record, "exec.output",
+                                     json_pack("{s:I, s:I}", "exec_id",
+                                               (json_int_t)id, "since",
+                                               (json_int_t)reading->since),
+                                     error);
+    gint64 gone = json_integer_value(json_object_get(answer, "gone_bytes"));
+
+    if (!answer)
+        return FALSE;
+    reading->begin = reading->since + gone;
+    if (gone > 0 && reading->begin < reading->end)
+        fprintf(stderr,
+                CLI_PROGRAM ": %" G_GINT64_FORMAT
+                            " bytes of older output are gone\n",
+                gone);
+    print_chunks(json_object_get(answer, "output"),
+                 reading->end - reading->begin);
+    reading->since = json_integer_value(json_object_get(answer, "next"));
+    reading->ended = json_is_true(json_object_get(answer, "ended"));
+    json_decref(answer);
+    return TRUE;
 }
 
 int cli_jobs_print_output(const struct sandbox_record *record, gint64 id,
                           bool follow)
 {
-    gint64 since = 0;
-    bool ended = false;
+    struct reading reading = { .end = G_MAXINT64 };
+    bool more;
 
-    while (!ended) {
+    do {
         GError *error = NULL;
-        json_t *answer = cli_sandbox_ask(record, "exec.output",
-                                         json_pack("{s:I, s:I}", "exec_id",
-                                                   (json_int_t)id, "since",
-                                                   (json_int_t)since),
-                                         &error);
-        json_t *output = json_object_get(answer, "output");
-        gint64 gone = json_integer_value(json_object_get(answer, "gone_bytes"));
-        size_t count = json_array_size(output);
+        gint64 before = reading.since;
 
-        if (!answer)
+        if (!print_part(record, id, &reading, &error))
             return failed(error);
-        if (gone > 0)
-            fprintf(stderr,
-                    CLI_PROGRAM ": %" G_GINT64_FORMAT
-                                " bytes of older output are gone\n",
-                    gone);
-        print_chunks(output);
-        since = json_integer_value(json_object_get(answer, "next"));
-        ended = json_is_true(json_object_get(answer, "ended"));
-        json_decref(answer);
-        if (count == 0 && !ended && !follow)
-            break;
-        if (count == 0 && !ended)
+        if (!follow && !reading.ended && reading.end == G_MAXINT64)
+            reading.end = MIN(find_end(record, id),
+                              reading.begin + EXEC_RING_BYTES);
+        more = reading.since > before;
+        if (!more && !reading.ended && follow)
             g_usleep(POLL_MS * 1000);
-    }
+    } while (!reading.ended &&
+             (follow || (more && reading.since < reading.end)));
     return CLI_OK;
 }
 

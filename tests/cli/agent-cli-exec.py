@@ -429,4 +429,19 @@ def terminations(place):
         assert eventually(lambda: box.jobs()[0]["state"] == "ended", 20)
 
 
+@test
+def logs_of_a_writer(place):
+    """job logs stops at the end that the output had when it began, and counts
+    once what is gone before the latest MiB"""
+    with sandbox(place) as box:
+        id = box.text("exec", "-d", "--step=none", "--", "yes").strip()
+        assert eventually(lambda: box.jobs()[0]["output_bytes"] > 8 << 20, 60)
+        done = box.run("job", "logs", id)
+        equal(done.returncode, 0)
+        assert 0 < len(done.stdout) <= 1 << 20, len(done.stdout)
+        lines = done.stderr.decode().splitlines()
+        assert 1 <= len(lines) <= 4, lines
+        contains(lines[0], "bytes of older output are gone")
+
+
 main(mounts=True)
