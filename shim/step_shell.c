@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 /* The first line sets __stepback_step. A line that the history leaves out would
- * have the text of the line before, so the history keeps all lines. */
+ * have the text of the line before, so the history keeps all lines. A pattern
+ * matches bytes that are no UTF-8 in the locale C only. */
 static const char bash_text[] =
     "[ -r /etc/profile ] && . /etc/profile\n"
     "for __stepback_file in ~/.bash_profile ~/.bash_login ~/.profile ~/.bashrc;"
@@ -22,7 +23,7 @@ static const char bash_text[] =
     "done\n"
     "unset __stepback_file HISTCONTROL HISTIGNORE\n"
     "__stepback_begin() {\n"
-    "    local line\n"
+    "    local LC_ALL=C line\n"
     "    line=$(HISTTIMEFORMAT= builtin history 1)\n"
     "    [[ $line =~ ^\\ *[0-9]+[*\\ ]\\ (.*)$ ]] && line=${BASH_REMATCH[1]}\n"
     "    " STEP_SHELL_SCOPE "=prompt command \"$__stepback_step\" begin "

@@ -3,6 +3,7 @@
 """shell: each line typed at the prompt is a step. bash and vim of this host
 are on a terminal, over a fake QEMU whose guest is the real shim.
 STEPBACK_PASTED_LINES says how many lines are pasted (default: 300)."""
+import base64
 import contextlib
 import json
 import os
@@ -295,6 +296,19 @@ def a_denied_line(place):
         equal(box.read("var"), "kept\n")
         contains(enter(terminal, "step list"), "touch next")
         client.close()
+        leave(terminal)
+
+
+@test
+def bytes_in_a_line(place):
+    """a line that is not UTF-8 is the step's text, without the history's
+    number"""
+    with sandbox(place) as box, \
+            shell(box, "-e", "LC_ALL=C.UTF-8") as terminal:
+        enter(terminal, "touch begun")
+        terminal.send(b"echo \xff\xfe > bytes\n")
+        terminal.expect(PROMPT)
+        equal(base64.b64decode(box.history()[0][0]), b"echo \xff\xfe > bytes")
         leave(terminal)
 
 
