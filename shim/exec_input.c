@@ -5,7 +5,9 @@
 #include "shim/exec_input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ void exec_input_open(struct exec_input *input, int fd, bool is_terminal)
     input->is_terminal = is_terminal;
     input->ending = false;
     input->start = input->len = input->taken = 0;
+    input->has_new = false;
 }
 
 void exec_input_close(struct exec_input *input)
@@ -49,6 +52,7 @@ bool exec_input_add(struct exec_input *input, const void *data, size_t len)
     memcpy(input->ring + at, data, first);
     memcpy(input->ring, (const char *)data + first, len - first);
     input->len += len;
+    input->has_new = true;
     return true;
 }
 
@@ -86,6 +90,55 @@ static void report(struct exec_input *input, int64_t id, struct port *port)
     input->taken = 0;
 }
 
+/* ---- a terminal that takes no more --------------------------------------- */
+
+static bool is_signal(const struct termios *settings, char key)
+{
+    static const int keys[] = { VINTR, VQUIT, VSUSP };
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        cc_t known = settings->c_cc[keys[i]];
+
+        if (known != _POSIX_VDISABLE && known == (cc_t)key)
+            return true;
+    }
+    return false;
+}
+
+/* The line discipline discards its input when it sends a signal, but it does
+ * not see a key behind input that nothing reads. Discard all before the last
+ * such key, in the terminal as well. Return false if there is none. */
+static bool discard_before_signal(struct exec_input *input)
+{
+    struct termios settings;
+    size_t skip = input->len;
+    int slave;
+
+    if (!input->is_terminal || tcgetattr(input->fd, &settings) < 0 ||
+        !(settings.c_lflag & ISIG) || (settings.c_lflag & NOFLSH))
+        return false;
+    while (skip > 0 &&
+           !is_signal(
+               &settings,
+               input->ring[(input->start + skip - 1) % sizeof(input->ring)]))
+        skip--;
+    if (skip == 0)
+        return false;
+    slave = ioctl(input->fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (slave < 0)
+        return false;
+    tcflush(input->fd, TCOFLUSH); /* on its way to the line discipline */
+    tcflush(slave, TCIFLUSH);
+    close(slave);
+    skip--;
+    input->start = (input->start + skip) % sizeof(input->ring);
+    input->len -= skip;
+    input->taken += skip;
+    return true;
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
 void exec_input_advance(struct exec_input *input, int64_t id, struct port *port)
 {
     while (input->fd >= 0 && input->len > 0) {
@@ -95,6 +148,11 @@ void exec_input_advance(struct exec_input *input, int64_t id, struct port *port)
 
         if (put < 0 && errno == EINTR)
             continue;
+        if (put < 0 && errno == EAGAIN && input->has_new) {
+            input->has_new = false;
+            if (discard_before_signal(input))
+                continue;
+        }
         if (put < 0 && errno == EAGAIN)
             break;
         if (put < 0) { /* the process has closed its end, or has ended */

@@ -24,6 +24,7 @@ struct exec_input {
     char ring[WIRE_INPUT_WINDOW];
     size_t start, len; /* position and length of the data in the ring */
     size_t taken;      /* not yet reported to the host */
+    bool has_new;      /* since the last search for keys that signal */
 };
 
 /* Start with the fd (taken). -1: there is no input. */

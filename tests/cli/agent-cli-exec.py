@@ -202,6 +202,33 @@ def keys_while_it_waits(place):
 
 
 @test
+def interrupt_behind_unread_input(place):
+    """on a terminal, Ctrl-C ends a command that does not read, also behind more
+    lines than its terminal holds"""
+    with sandbox(place) as box:
+        with box.terminal("exec", "-it", "--step=none", "--", "sh", "-c",
+                          "stty -echo; echo go; exec sleep 1000") as terminal:
+            terminal.expect("go")
+            terminal.send("line\n" * 8000)
+            terminal.read_for(0.2)
+            terminal.send("\x03")
+            equal(terminal.wait(20), 130)
+        with box.terminal("exec", "-it", "--step=none", "--", "sh", "-c",
+                          "stty -isig -echo; echo go; until [ -e go ]; do "
+                          "sleep 0.1; done; cksum") as terminal:
+            terminal.expect("go")
+            data = "line\n" * 8000 + "\x03" + "line\n" * 10
+            terminal.send(data)
+            box.text("exec", "--step=none", "--", "touch", "go")
+            terminal.send("\x04")
+            with subprocess.Popen(["cksum"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE) as local:
+                terminal.expect(local.communicate(data.encode())[0].decode()
+                                .strip())
+            equal(terminal.wait(20), 0)
+
+
+@test
 def background(place):
     """a detached execution goes on; its output can be read, followed, waited
     for, attached to and ended"""
