@@ -105,23 +105,41 @@ static bool is_signal(const struct termios *settings, char key)
     return false;
 }
 
+static char at(const struct exec_input *input, size_t offset)
+{
+    return input->ring[(input->start + offset) % sizeof(input->ring)];
+}
+
+/* Return the number of bytes before and with the last key that signals, 0:
+ * there is none. A key after VLNEXT is data (termios(3)). */
+static size_t find_signal(const struct exec_input *input,
+                          const struct termios *settings)
+{
+    size_t end = input->len;
+    bool quotes = (settings->c_lflag & ICANON) && (settings->c_lflag & IEXTEN);
+
+    for (; end > 0; end--) {
+        if (is_signal(settings, at(input, end - 1)) &&
+            !(quotes && end > 1 &&
+              (cc_t)at(input, end - 2) == settings->c_cc[VLNEXT]))
+            break;
+    }
+    return end;
+}
+
 /* The line discipline discards its input when it sends a signal, but it does
  * not see a key behind input that nothing reads. Discard all before the last
  * such key, in the terminal as well. Return false if there is none. */
 static bool discard_before_signal(struct exec_input *input)
 {
     struct termios settings;
-    size_t skip = input->len;
+    size_t skip;
     int slave;
 
     if (!input->is_terminal || tcgetattr(input->fd, &settings) < 0 ||
         !(settings.c_lflag & ISIG) || (settings.c_lflag & NOFLSH))
         return false;
-    while (skip > 0 &&
-           !is_signal(
-               &settings,
-               input->ring[(input->start + skip - 1) % sizeof(input->ring)]))
-        skip--;
+    skip = find_signal(input, &settings);
     if (skip == 0)
         return false;
     slave = ioctl(input->fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
