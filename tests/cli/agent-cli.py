@@ -92,7 +92,7 @@ def exit_codes(place):
     equal(run(place, "-C", place.root + "/none", "--", "x")[0], 125)
     status, out, err = run(place, "--image", "foo", "--", "x")
     equal(status, 125)
-    contains(err, "--output=DIR")
+    contains(err, "stepback image list")
     equal(run(place, "--timeout", "1", "--", "sleep")[0], 124)
     equal(run(place, "--timeout", "604800", "--", "exit 0")[0], 0)
     for wrong in ("-1", "604801", "4294968"):
