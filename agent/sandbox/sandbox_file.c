@@ -24,6 +24,23 @@ static gboolean fail(GError **error, const char *what, const char *name,
     return FALSE;
 }
 
+/* Name the whole path, and what to do where the disk is full. */
+static gboolean fail_write(GError **error, int dir_fd, const char *name,
+                           int number)
+{
+    g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", dir_fd);
+    g_autofree char *folder = g_file_read_link(link, NULL);
+    g_autofree char *path = folder ? g_build_filename(folder, name, NULL)
+                                   : g_strdup(name);
+    const char *remedy = number == ENOSPC || number == EDQUOT || number == EFBIG
+                             ? "; make room on that disk, and try again"
+                             : "";
+
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "%s: cannot write it: %s%s", path, g_strerror(number), remedy);
+    return FALSE;
+}
+
 /* Return 0 or -errno. */
 static int write_new(int dir_fd, const char *name, const char *text)
 {
@@ -56,7 +73,7 @@ gboolean sandbox_file_write(int dir_fd, const char *name, json_t *object,
     if (!err)
         return TRUE;
     unlinkat(dir_fd, fresh, 0);
-    return fail(error, "cannot write it", name, -err);
+    return fail_write(error, dir_fd, name, -err);
 }
 
 json_t *sandbox_file_read(int dir_fd, const char *name, GError **error)

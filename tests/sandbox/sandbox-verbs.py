@@ -467,6 +467,7 @@ def full_disk(place):
     equal((done.returncode, done.stdout), (1, b""))
     contains(done.stderr.decode(), "config.json: cannot write it: File too "
                                    "large")
+    contains(done.stderr.decode(), "make room on that disk")
     equal((listed(place), place.processes(), place.left()), ({}, [], []))
     equal(os.listdir(place.root + "/state/stepback/sandboxes"), [])
 
