@@ -58,9 +58,7 @@ static int write_new(int dirfd, const char *name, const char *text)
                   : sys_renameat2(dirfd, fresh, dirfd, name, RENAME_NOREPLACE);
 }
 
-/* Open the folder only if the caller owns it: nothing is written into another
- * user's folder. */
-static int open_own(int dirfd, const char *name)
+int undo_log_open_own(int dirfd, const char *name)
 {
     fd_auto int fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
     struct stat st;
@@ -83,7 +81,7 @@ static int write_marker(int log)
     fd_auto int git = -1;
     int rc = make_folder(log, UNDO_LOG_MARKER);
 
-    git = rc < 0 ? rc : open_own(log, UNDO_LOG_MARKER);
+    git = rc < 0 ? rc : undo_log_open_own(log, UNDO_LOG_MARKER);
     if (git < 0)
         return git;
     rc = make_folder(git, "objects");
@@ -109,8 +107,8 @@ void ic_hide_undo_dir(const char *path)
 
     if (strcmp(name, ".stepback") != 0)
         return;
-    above = open_own(AT_FDCWD, parent);
-    log = open_own(AT_FDCWD, path);
+    above = undo_log_open_own(AT_FDCWD, parent);
+    log = undo_log_open_own(AT_FDCWD, path);
     if (above < 0 || log < 0)
         return;
     if (write_new(above, ".gitignore", HIDE_EVERYTHING) == 0 && !is_hidden(log))

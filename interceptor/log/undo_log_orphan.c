@@ -52,17 +52,6 @@ static void orphan_clear(struct orphan *orphan)
     g_free(orphan->reason);
 }
 
-static int open_own(int dirfd, const char *name)
-{
-    fd_auto int fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
-    struct stat st;
-    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
-
-    if (rc == 0 && st.st_uid != geteuid())
-        rc = -EPERM;
-    return rc < 0 ? rc : fd_steal(&fd);
-}
-
 static bool is_half_removed(const struct orphan *orphan)
 {
     return g_str_has_prefix(orphan->name, REMOVING);
@@ -79,9 +68,9 @@ static bool open_log(struct orphan *orphan)
     orphan->name = g_path_get_basename(orphan->path);
     if (strcmp(last, ".stepback") != 0)
         return false;
-    orphan->above = open_own(AT_FDCWD, parent);
+    orphan->above = undo_log_open_own(AT_FDCWD, parent);
     if (orphan->above >= 0)
-        orphan->log = open_own(orphan->above, orphan->name);
+        orphan->log = undo_log_open_own(orphan->above, orphan->name);
     if (orphan->log < 0)
         return false;
     orphan->lock = sys_openat(orphan->log, "lock",
