@@ -7,20 +7,10 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from stdio_client import Agent, contains, done, equal, main, test  # noqa: E402
+from stdio_client import (Agent, contains, done, equal, folder,  # noqa: E402
+                          main, ok, test)
 
 REQUESTED, DECIDED = "event.approval_requested", "event.approval_decided"
-
-
-def folder(place, name):
-    path = os.path.join(place.root, name)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def ok(answer):
-    assert answer["status"] == "ok", answer
-    return answer["payload"]
 
 
 def labels(agent):

@@ -1,23 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The API with sandboxes of local isolation, as root and as an ordinary user."""
-import os
 import shutil
 
 from local_case import AS_USER, USER, give, need
-from stdio_client import Agent
-
-
-def folder(place, name):
-    """A directory in the place: its path."""
-    path = os.path.join(place.root, name)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def ok(answer):
-    """The payload of an answer that must be good."""
-    assert answer["status"] == "ok", answer
-    return answer["payload"]
+from stdio_client import Agent, folder, ok
 
 
 def begin(place, user=False, **payload):

@@ -348,6 +348,19 @@ def difference(a, b):
     return "\n".join(found) or "%r is not %r" % (a, b)
 
 
+def folder(place, name):
+    """A directory in the place: its path."""
+    path = os.path.join(place.root, name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def ok(answer):
+    """The payload of an answer that must be good."""
+    assert answer["status"] == "ok", answer
+    return answer["payload"]
+
+
 def equal(a, b):
     assert a == b, difference(a, b)
 

@@ -7,10 +7,11 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_agent import begin, folder, ok  # noqa: E402
+from local_agent import begin  # noqa: E402
 from local_case import USER, left_of, need  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
+from stdio_client import (Agent, contains, equal, eventually, main,  # noqa: E402
+                          folder, ok)
 
 
 def done(agent, command):
