@@ -354,7 +354,7 @@ char *ic_default_undo_dir(const char *share, GError **error);
  * parent becomes unreachable. */
 void ic_hide_undo_dir(const char *path);
 
-/* What a log is to its folder. */
+/* The use of a log: ic_log_examine(). */
 enum ic_log_use {
     IC_LOG_NONE,   /* no log of this user and format beside a folder */
     IC_LOG_BUSY,   /* a process uses it */

@@ -89,15 +89,14 @@ static bool enter_parent(struct copy_plan *plan, int shared, const char *rest)
 static bool enter_whole(struct copy_plan *plan, int fd, bool content)
 {
     g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
+    bool is_directory = fchdir(fd) == 0;
 
+    if (!is_directory && errno != ENOTDIR)
+        return false;
     plan->top = content ? NULL : tree_pack_top(plan->host_path);
-    if (fchdir(fd) == 0) {
-        set_path(plan, ".");
-        return true;
-    }
-    plan->options.follow = true;
-    set_path(plan, path);
-    return errno == ENOTDIR;
+    plan->options.follow |= !is_directory;
+    set_path(plan, is_directory ? "." : path);
+    return true;
 }
 
 static bool enter(struct copy_plan *plan, int shared, const char *rest)

@@ -29,7 +29,7 @@ struct prune_options {
     char *dir;
 };
 
-/* What prune removes. */
+/* All that is to be removed. */
 struct garbage {
     GPtrArray *records; /* of struct sandbox_record */
     GPtrArray *disks;   /* of struct vm_disk_entry; empty: they stay */
