@@ -94,6 +94,53 @@ bool network_policy_allows(const struct network_policy *policy,
     return policy->kind == NETWORK_OPEN || lists(policy, address, port, 0);
 }
 
+/* ---- names --------------------------------------------------------------- */
+
+enum network_name_verdict
+network_policy_judge_name(const struct network_policy *policy, const char *name,
+                          unsigned port)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    if (policy->kind == NETWORK_OPEN)
+        return NAME_RAW;
+    return network_name_normalize(name, normal)
+               ? network_names_judge(&policy->names, normal, port)
+               : NAME_DENIED;
+}
+
+bool network_policy_has_names(const struct network_policy *policy)
+{
+    return policy->names.count > 0;
+}
+
+bool network_policy_lists_name(const struct network_policy *policy,
+                               const char *name)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal) &&
+           network_names_list(&policy->names, normal);
+}
+
+bool network_policy_has_below(const struct network_policy *policy,
+                              const char *name)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal) &&
+           network_names_have_below(&policy->names, normal);
+}
+
+bool network_policy_excepts_name(const struct network_policy *policy,
+                                 const char *name)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal) &&
+           network_names_except(&policy->names, normal);
+}
+
 /* ---- JSON ---------------------------------------------------------------- */
 
 static gboolean invalid(GError **error, const char *text)
@@ -114,7 +161,8 @@ static gboolean invalid_entry(GError **error, const char *entry,
 static gboolean too_many(GError **error)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "the network policy has more than %d entries",
+                "the network policy has more than %d addresses and networks; "
+                "use wider networks",
                 NETWORK_POLICY_MAX);
     return FALSE;
 }
@@ -204,14 +252,17 @@ gboolean network_policy_add(struct network_policy *policy, const char *entry,
     g_autofree char *copy = g_strdup(entry), *problem = NULL, *right = NULL;
     char *text = copy;
 
+    if (network_name_is_meant(entry))
+        return network_names_add(&policy->names, entry, error);
     if (policy->count == NETWORK_POLICY_MAX)
         return too_many(error);
     if (!cut_port(&text, &prefix.port) || !parse_prefix(text, &prefix))
         return invalid_entry(error, entry,
-                             "is not an address (1.2.3.4, 2001:db8::1) or "
-                             "network (10.0.0.0/8, 2001:db8::/32), optionally "
-                             "with a port (1.2.3.4:443, [2001:db8::1]:443); "
-                             "host names are not supported");
+                             "is not an address (1.2.3.4, 2001:db8::1), "
+                             "network (10.0.0.0/8, 2001:db8::/32) or name "
+                             "(api.example.org, *.example.org), optionally "
+                             "with a port (1.2.3.4:443, [2001:db8::1]:443, "
+                             "example.org:8443)");
     if (clear_rest(&prefix)) {
         right = format_prefix(&prefix);
         problem = g_strdup_printf("has bits beyond its /%u; the network is %s",
@@ -222,37 +273,38 @@ gboolean network_policy_add(struct network_policy *policy, const char *entry,
     return check_reachable(&prefix, entry, error);
 }
 
-/* An address ends at a NUL; the string may not. */
-static gboolean add_value(struct network_policy *policy, json_t *value,
+/* An entry ends at a NUL; the string may not. */
+static gboolean add_value(network_policy_add_fn *add,
+                          struct network_policy *policy, json_t *value,
                           GError **error)
 {
     const char *entry = json_string_value(value);
 
     if (!entry)
         return invalid(error, "must have an 'allow' that is a list of strings");
-    return network_policy_add(
-        policy, strlen(entry) == json_string_length(value) ? entry : "", error);
+    return add(policy, strlen(entry) == json_string_length(value) ? entry : "",
+               error);
 }
 
-static gboolean parse_list(json_t *list, struct network_policy *policy,
-                           GError **error)
+static gboolean parse_list(network_policy_add_fn *add, json_t *list,
+                           struct network_policy *policy, GError **error)
 {
     size_t i;
     json_t *entry;
 
     if (!json_is_array(list))
         return invalid(error, "must have an 'allow' that is a list of "
-                              "addresses and networks");
+                              "addresses, networks and names");
     json_array_foreach(list, i, entry)
     {
-        if (!add_value(policy, entry, error))
+        if (!add_value(add, policy, entry, error))
             return FALSE;
     }
     return TRUE;
 }
 
-static gboolean parse_object(json_t *object, struct network_policy *policy,
-                             GError **error)
+static gboolean parse_object(network_policy_add_fn *add, json_t *object,
+                             struct network_policy *policy, GError **error)
 {
     json_t *dns = json_object_get(object, "dns");
 
@@ -263,27 +315,35 @@ static gboolean parse_object(json_t *object, struct network_policy *policy,
         return invalid(error, "must have a 'dns' that is true or false");
     policy->kind = NETWORK_ALLOW;
     policy->dns = json_is_true(dns);
-    return parse_list(json_object_get(object, "allow"), policy, error);
+    return parse_list(add, json_object_get(object, "allow"), policy, error);
 }
 
-gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
-                              GError **error)
+gboolean network_policy_parse_with(network_policy_add_fn *add, json_t *value,
+                                   struct network_policy *ret_policy,
+                                   GError **error)
 {
     const char *name = value ? json_string_value(value) : "open";
     struct network_policy policy = { .kind = NETWORK_DISABLED };
 
     if (json_is_object(value)) {
-        if (!parse_object(value, &policy, error))
+        if (!parse_object(add, value, &policy, error))
             return FALSE;
     } else if (g_strcmp0(name, "open") == 0) {
         policy.kind = NETWORK_OPEN;
         policy.dns = true;
     } else if (g_strcmp0(name, "disabled") != 0) {
         return invalid(error, "must be \"open\", \"disabled\" or, for example, "
-                              "{\"allow\":[\"10.0.0.0/8\",\"1.2.3.4\"]}");
+                              "{\"allow\":[\"10.0.0.0/8\",\"example.org\"]}");
     }
     *ret_policy = policy;
     return TRUE;
+}
+
+gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
+                              GError **error)
+{
+    return network_policy_parse_with(network_policy_add, value, ret_policy,
+                                     error);
 }
 
 json_t *network_policy_to_json(const struct network_policy *policy)
@@ -295,6 +355,11 @@ json_t *network_policy_to_json(const struct network_policy *policy)
     list = json_array();
     for (unsigned i = 0; i < policy->count; i++) {
         g_autofree char *text = format_prefix(&policy->allow[i]);
+
+        json_array_append_new(list, json_string(text));
+    }
+    for (unsigned i = 0; i < policy->names.count; i++) {
+        g_autofree char *text = network_names_format(&policy->names, i);
 
         json_array_append_new(list, json_string(text));
     }

@@ -21,8 +21,14 @@
  * and broadcast, fe80::/10, and the rest of the guest's own network 10.0.2.0/24
  * and fec0::/64, which is between the guest and the outside.
  *
- * "dns" lets the guest query the host's name server. That can leak data: the
- * owner of a domain sees the queries for it. So a list must name it explicitly.
+ * An entry may also be a name, "api.example.org" or "deny:ads.example.org"
+ * (network_name.h): stepback-net then answers the guest's name queries itself,
+ * and connections to a name pass through a proxy. Names and addresses do not
+ * affect each other.
+ *
+ * "dns" lets the guest query the host's name server, for names that are not
+ * listed. That can leak data: the owner of a domain sees the queries for it. So
+ * a list must name it explicitly.
  */
 #ifndef COMMON_NETWORK_POLICY_H
 #define COMMON_NETWORK_POLICY_H
@@ -33,6 +39,7 @@
 #include <stdint.h>
 
 #include "common/network_address.h"
+#include "common/network_names.h"
 
 enum { NETWORK_POLICY_MAX = 256 };
 
@@ -46,6 +53,7 @@ struct network_policy {
     bool dns;
     unsigned count;
     struct network_prefix allow[NETWORK_POLICY_MAX];
+    struct network_names names;
 };
 
 /* Parse the JSON above (borrowed; NULL means "open"). On failure the error is
@@ -57,7 +65,15 @@ gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
 gboolean network_policy_add(struct network_policy *policy, const char *entry,
                             GError **error);
 
-/* The inverse. Return a new reference. */
+/* The same as network_policy_parse(), with another function for entries, which
+ * calls network_policy_add(). */
+typedef gboolean network_policy_add_fn(struct network_policy *policy,
+                                       const char *entry, GError **error);
+gboolean network_policy_parse_with(network_policy_add_fn *add, json_t *value,
+                                   struct network_policy *ret_policy,
+                                   GError **error);
+
+/* The inverse: addresses, then names. Return a new reference. */
 json_t *network_policy_to_json(const struct network_policy *policy);
 
 /* Return whether data from the guest can reach a third party: the policy is
@@ -75,5 +91,33 @@ bool network_policy_allows(const struct network_policy *policy,
 /* Return whether this very address is on the list, with this port. */
 bool network_policy_names(const struct network_policy *policy,
                           const struct network_address *address, unsigned port);
+
+/* ---- names ---------------------------------------------------------------
+ *
+ * A name is compared without case, and without a dot at its end. One that is
+ * malformed is in no list. */
+
+/* Return how a connection to the name and port must be checked. NAME_RAW of any
+ * name if the policy is "open". */
+enum network_name_verdict
+network_policy_judge_name(const struct network_policy *policy, const char *name,
+                          unsigned port);
+
+/* Return whether any entry is a name: name queries are answered by it. */
+bool network_policy_has_names(const struct network_policy *policy);
+
+/* Return whether the list allows the name, on any port. */
+bool network_policy_lists_name(const struct network_policy *policy,
+                               const char *name);
+
+/* Return whether the list allows names below this one: it exists in the DNS
+ * (RFC 8020). */
+bool network_policy_has_below(const struct network_policy *policy,
+                              const char *name);
+
+/* Return whether an exception includes the name, on any port: it must not be
+ * asked of the host's name server. */
+bool network_policy_excepts_name(const struct network_policy *policy,
+                                 const char *name);
 
 #endif

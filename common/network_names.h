@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_names - the names of a network policy, and their meaning.
+ *
+ * Any entry that includes a name and port allows it, and the one that checks
+ * least applies; an exception (deny) wins over all of them, in any order. The
+ * struct has no pointers, and is copied by value.
+ */
+#ifndef COMMON_NETWORK_NAMES_H
+#define COMMON_NETWORK_NAMES_H
+
+#include <stdint.h>
+
+#include "common/network_name.h"
+
+enum { NETWORK_NAMES_MAX = 256, NETWORK_NAMES_TEXT = 16 * 1024 };
+
+/* In the order of how much a connection may do. */
+enum network_name_verdict {
+    NAME_DENIED,
+    NAME_WEB,  /* TLS or HTTP that names the host */
+    NAME_PORT, /* the same if it is TLS or HTTP; other protocols pass */
+    NAME_RAW,  /* any bytes */
+};
+
+struct network_names {
+    unsigned count;
+    unsigned used; /* bytes of text */
+    struct network_names_entry {
+        uint16_t at; /* of the name in text */
+        uint16_t port;
+        bool deny, raw, below;
+    } entries[NETWORK_NAMES_MAX];
+    char text[NETWORK_NAMES_TEXT];
+};
+
+/* Add an entry; one that is there already changes nothing.
+ * ERROR_INVALID_FIELD. */
+gboolean network_names_add(struct network_names *names, const char *entry,
+                           GError **error);
+
+/* Return entry i as text: a new string. */
+char *network_names_format(const struct network_names *names, unsigned i);
+
+/* The functions below take normalized names (network_name.h). */
+
+enum network_name_verdict network_names_judge(const struct network_names *names,
+                                              const char *name, unsigned port);
+
+/* Return whether the name may be reached by any port. */
+bool network_names_list(const struct network_names *names, const char *name);
+
+/* Return whether names below this one may be reached, by any port. */
+bool network_names_have_below(const struct network_names *names,
+                              const char *name);
+
+/* Return whether there is an exception for the name, on any port. */
+bool network_names_except(const struct network_names *names, const char *name);
+
+#endif

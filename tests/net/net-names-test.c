@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * net-names-test - the names of a network policy: notation, errors, meaning.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "common/network_policy.h"
+
+/* Return a policy of a JSON list, to be freed with g_free(). */
+static struct network_policy *policy_of(const char *list)
+{
+    struct network_policy *policy = g_new(struct network_policy, 1);
+    g_autofree char *text = g_strdup_printf("{\"allow\":[%s]}", list);
+    json_t *value = json_loads(text, 0, NULL);
+    GError *error = NULL;
+
+    network_policy_parse(value, policy, &error);
+    g_assert_no_error(error);
+    json_decref(value);
+    return policy;
+}
+
+static char *list_of(const struct network_policy *policy)
+{
+    json_t *value = network_policy_to_json(policy), *entry;
+    g_autoptr(GPtrArray) words = g_ptr_array_new();
+    char *text;
+    size_t i;
+
+    json_array_foreach(json_object_get(value, "allow"), i, entry)
+    {
+        g_ptr_array_add(words, (char *)json_string_value(entry));
+    }
+    g_ptr_array_add(words, NULL);
+    text = g_strjoinv(" ", (char **)words->pdata);
+    json_decref(value);
+    return text;
+}
+
+/* ---- notation ------------------------------------------------------------ */
+
+static void test_normal_form(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"API.Example.ORG.\",\"10.0.0.0/8\",\"*.b_c.d-e:5432\","
+        "\"raw:x.example.org:22\",\"deny:*.ads.x.org\",\"deny:y.x.org:25\","
+        "\"api.example.org\",\"[2001:db8::1]:80\",\"xn--bcher-kva.example\","
+        "\"1.2.3.4.in-addr.arpa\",\"cafe.be\"");
+    g_autofree char *text = list_of(policy);
+
+    g_assert_cmpstr(
+        text, ==,
+        "10.0.0.0/8 [2001:db8::1]:80 api.example.org *.b_c.d-e:5432 "
+        "raw:x.example.org:22 deny:*.ads.x.org deny:y.x.org:25 "
+        "xn--bcher-kva.example 1.2.3.4.in-addr.arpa cafe.be");
+    g_assert_true(network_policy_has_names(policy));
+    g_assert_false(network_policy_is_wide(policy));
+    g_assert_cmpint(sizeof(*policy), <=, 32768);
+}
+
+#define L63 "a23456789-123456789-123456789-123456789-123456789-123456789-123"
+
+static const struct {
+    const char *entry;
+    int column; /* 0: an error without one */
+    const char *text;
+} bad[] = {
+    { "exa mple.org", 4, "letters, digits" },
+    { "example.org/path", 12, "no path" },
+    { "https://example.org", 1, "only its name" },
+    { "*", 1, "whole first label" },
+    { "a.*.org", 3, "whole first label" },
+    { "*a.example.org", 1, "whole first label" },
+    { "raw:*.*.example.org:22", 7, "whole first label" },
+    { "b\xc3\xbc.example.org", 2, "A-labels" },
+    { "a..org", 3, "empty" },
+    { ".example.org", 1, "empty" },
+    { "deny:*..example.org", 8, "empty" },
+    { L63 "4.org", 64, "63 characters" },
+    { L63 "." L63 "." L63 "." L63, 254, "253 characters" },
+    { "localhost", 1, "10.0.2.2" },
+    { "localhost.", 1, "10.0.2.2" },
+    { "*.org", 3, "two labels" },
+    { "raw:22", 5, "ends in a number" },
+    { "deny:1.2.3.4", 6, "ends in a number" },
+    { "deny:", 6, "missing" },
+    { "deny:*.:80", 8, "missing" },
+    { "example.org:", 13, "1 to 65535" },
+    { "example.org:0", 13, "1 to 65535" },
+    { "example.org:65536", 13, "1 to 65535" },
+    { "example.org:80x", 13, "1 to 65535" },
+    { "raw:example.org:1:2", 17, "1 to 65535" },
+    { "raw:example.org", 16, "needs a port" },
+    { "1.2.3.999", 0, "not an address" },
+    { "example.0x1f", 0, "not an address" },
+    { "example.org:1:2", 0, "not an address" },
+    { "", 0, "not an address" },
+    { "a\nb.example.org", 2, "'a?b.example.org'" },
+};
+
+static void test_errors(void)
+{
+    g_autofree struct network_policy *policy = policy_of("");
+
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autofree char *column = g_strdup_printf("', column %d: ",
+                                                  bad[i].column);
+        g_autoptr(GError) error = NULL;
+
+        g_test_message("%s", bad[i].entry);
+        g_assert_false(network_policy_add(policy, bad[i].entry, &error));
+        g_test_message("%s", error->message);
+        g_assert_nonnull(strstr(error->message, bad[i].text));
+        g_assert_true(bad[i].column == 0 || strstr(error->message, column));
+    }
+    g_assert_false(network_policy_has_names(policy));
+}
+
+static void test_longest_names(void)
+{
+    g_autofree struct network_policy *policy = policy_of("");
+    g_autofree char *whole = g_strdup_printf("%s.%s.%s.%.61s.", L63, L63, L63,
+                                             L63);
+    g_autoptr(GError) error = NULL;
+
+    g_assert_cmpuint(strlen(whole), ==, NETWORK_NAME_MAX + 1);
+    network_policy_add(policy, whole, &error);
+    g_assert_no_error(error);
+    g_assert_true(network_policy_lists_name(policy, whole));
+}
+
+static void test_limits(void)
+{
+    g_autofree struct network_policy *policy = policy_of("");
+    g_autofree char *deep = g_strdup_printf("%s.%s.%s.x", L63, L63, L63);
+    g_autoptr(GError) error = NULL, room = NULL;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < NETWORK_NAMES_MAX; i++) {
+        g_autofree char *name = g_strdup_printf("n%u.example.org", i);
+
+        g_assert_true(network_policy_add(policy, name, NULL));
+        g_assert_true(network_policy_add(policy, name, NULL));
+    }
+    g_assert_false(network_policy_add(policy, "more.example.org", &error));
+    g_assert_nonnull(strstr(error->message, "256 names"));
+    g_free(policy);
+    policy = policy_of("");
+    while (!room) {
+        g_autofree char *name = g_strdup_printf("n%u.%s", count, deep);
+
+        count += network_policy_add(policy, name, &room);
+    }
+    g_assert_cmpuint(count, >, 70);
+    g_assert_cmpuint(count, <, 90);
+    g_assert_true(network_policy_add(policy, "deny:n0.x.org", NULL));
+}
+
+/* ---- meaning ------------------------------------------------------------- */
+
+#define JUDGE(policy, name, port, verdict)                                     \
+    g_assert_cmpint(network_policy_judge_name(policy, name, port), ==, verdict)
+
+static void test_verdicts(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"api.example.org\",\"*.example.org:5432\",\"raw:s.example.org:22\","
+        "\"*.x.org\",\"deny:ads.x.org\",\"deny:*.no.x.org\",\"ads.x.org\","
+        "\"deny:mail.x.org:80\"");
+
+    JUDGE(policy, "api.example.org", 80, NAME_WEB);
+    JUDGE(policy, "API.example.org.", 443, NAME_WEB);
+    JUDGE(policy, "api.example.org", 22, NAME_DENIED);
+    JUDGE(policy, "api.example.org", 5432, NAME_PORT);
+    JUDGE(policy, "s.example.org", 22, NAME_RAW);
+    JUDGE(policy, "s.example.org", 80, NAME_DENIED);
+    JUDGE(policy, "example.org", 5432, NAME_DENIED);
+    JUDGE(policy, "notexample.org", 5432, NAME_DENIED);
+    JUDGE(policy, "a.b.example.org", 5432, NAME_PORT);
+    JUDGE(policy, "ads.x.org", 443, NAME_DENIED);
+    JUDGE(policy, "a.ads.x.org", 443, NAME_WEB);
+    JUDGE(policy, "no.x.org", 443, NAME_WEB);
+    JUDGE(policy, "a.no.x.org", 443, NAME_DENIED);
+    JUDGE(policy, "mail.x.org", 80, NAME_DENIED);
+    JUDGE(policy, "mail.x.org", 443, NAME_WEB);
+    JUDGE(policy, "", 443, NAME_DENIED);
+    JUDGE(policy, ".", 443, NAME_DENIED);
+    JUDGE(policy, "a b.x.org", 443, NAME_DENIED);
+}
+
+static void test_most_permissive_entry(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"raw:a.example.org:443\",\"*.example.org\",\"b.example.org:443\"");
+
+    JUDGE(policy, "a.example.org", 443, NAME_RAW);
+    JUDGE(policy, "b.example.org", 443, NAME_PORT);
+    JUDGE(policy, "c.example.org", 443, NAME_WEB);
+}
+
+static void test_kinds(void)
+{
+    g_autofree struct network_policy *policy = policy_of("\"10.0.0.0/8\"");
+    json_t *open = json_string("open");
+
+    JUDGE(policy, "a.example.org", 443, NAME_DENIED);
+    g_assert_false(network_policy_has_names(policy));
+    g_assert_true(network_policy_parse(open, policy, NULL));
+    JUDGE(policy, "a.example.org", 1, NAME_RAW);
+    g_assert_false(network_policy_lists_name(policy, "a.example.org"));
+    json_decref(open);
+}
+
+static void test_resolution(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"a.b.example.org:22\",\"*.x.org\",\"deny:ads.x.org\","
+        "\"deny:*.no.x.org\",\"deny:half.x.org:80\",\"deny:off.x.org:80\","
+        "\"deny:off.x.org:443\",\"deny:gone.y.org\",\"gone.y.org\"");
+    static const char *const listed[] = { "a.b.example.org", "q.x.org",
+                                          "half.x.org", "no.x.org",
+                                          "A.Ads.x.org." };
+    static const char *const below[] = { "b.example.org", "example.org",
+                                         "ORG",           "x.org",
+                                         "ads.x.org",     "off.x.org" };
+    static const char *const neither[] = { "example.com",
+                                           "no.x.org.z",
+                                           "a.no.x.org",
+                                           "gone.y.org",
+                                           "y.org",
+                                           "rg",
+                                           "" };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(listed); i++)
+        g_assert_true(network_policy_lists_name(policy, listed[i]));
+    for (size_t i = 0; i < G_N_ELEMENTS(below); i++) {
+        g_assert_true(network_policy_has_below(policy, below[i]));
+        g_assert_false(network_policy_lists_name(policy, below[i]));
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(neither); i++) {
+        g_assert_false(network_policy_has_below(policy, neither[i]));
+        g_assert_false(network_policy_lists_name(policy, neither[i]));
+    }
+    g_assert_false(network_policy_has_below(policy, "no.x.org"));
+    g_assert_true(network_policy_excepts_name(policy, "half.x.org"));
+    g_assert_true(network_policy_excepts_name(policy, "gone.y.org"));
+    g_assert_false(network_policy_excepts_name(policy, "no.x.org"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/names/have-one-normal-form", test_normal_form);
+    g_test_add_func("/names/errors-have-column-and-remedy", test_errors);
+    g_test_add_func("/names/253-characters-fit", test_longest_names);
+    g_test_add_func("/names/number-and-text-are-bounded", test_limits);
+    g_test_add_func("/names/exceptions-win", test_verdicts);
+    g_test_add_func("/names/most-permissive-entry-applies",
+                    test_most_permissive_entry);
+    g_test_add_func("/names/other-kinds-of-policy", test_kinds);
+    g_test_add_func("/names/resolution", test_resolution);
+    return g_test_run();
+}
