@@ -14,8 +14,7 @@
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* Return a new string that is UTF-8, short, and has no control characters. */
-static char *printable(const char *entry)
+char *network_name_printable(const char *entry)
 {
     enum { SHOWN_MAX = 80 };
     g_autofree char *valid = g_utf8_make_valid(entry, -1);
@@ -32,7 +31,7 @@ static char *printable(const char *entry)
 gboolean network_name_problem(GError **error, const char *entry, size_t column,
                               const char *text)
 {
-    g_autofree char *shown = printable(entry);
+    g_autofree char *shown = network_name_printable(entry);
 
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                 "the network policy's entry '%s', column %zu: %s", shown,

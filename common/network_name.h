@@ -48,6 +48,10 @@ struct network_name_extent network_name_find(const char *entry);
 gboolean network_name_parse(const char *entry, struct network_name *ret_name,
                             GError **error);
 
+/* Return an entry for a message: a new string that is UTF-8, at most 80
+ * characters long, and has no control characters. */
+char *network_name_printable(const char *entry);
+
 /* Set the error that network_name_parse() sets: "the network policy's entry
  * 'ENTRY', column N: TEXT". The entry can have any bytes. */
 gboolean network_name_problem(GError **error, const char *entry, size_t column,

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/base/network_entry.h"
 #include "agent/cli/cli_ports.h"
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
@@ -63,7 +64,7 @@ gboolean cli_machine_network(const struct cli_machine *machine,
             ok = network_policy_add(policy, "0.0.0.0/0", error) &&
                  network_policy_add(policy, "::/0", error);
         else if (strcmp(*word, "dns") != 0)
-            ok = network_policy_add(policy, *word, error);
+            ok = network_entry_add(policy, *word, error);
     }
     return ok;
 }

@@ -178,7 +178,8 @@ static void add_system(struct builder *builder)
 static gboolean add_resolver(struct builder *builder, GError **error)
 {
     const struct network_policy *policy = &builder->command->config->network;
-    bool dns = builder->command->network && policy->dns;
+    bool dns = builder->command->network &&
+               (policy->dns || network_policy_has_names(policy));
     g_autofree char *path = NULL, *zone = NULL;
 
     if (builder->command->root)

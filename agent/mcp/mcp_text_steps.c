@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/json_bytes.h"
+#include "common/network_name.h"
 
 enum { COMMAND_SHOWN = 120, PATHS_SHOWN = 20 /* or addresses */ };
 
@@ -267,6 +268,7 @@ static void append_folder(GString *text, json_t *folder)
 void mcp_text_append_network(GString *text, json_t *policy)
 {
     const char *name = json_string_value(policy);
+    bool has_names = false;
     json_t *entry;
     size_t i;
 
@@ -280,14 +282,19 @@ void mcp_text_append_network(GString *text, json_t *policy)
     g_string_append(text, "Network: only ");
     json_array_foreach(json_object_get(policy, "allow"), i, entry)
     {
+        has_names |= network_name_is_meant(json_string_value(entry));
         if (i < PATHS_SHOWN)
             g_string_append_printf(text, "%s%s", i ? ", " : "",
                                    json_string_value(entry));
     }
     if (i > PATHS_SHOWN)
         g_string_append_printf(text, " and %zu more", i - PATHS_SHOWN);
-    g_string_append(text, is_true(policy, "dns") ? "; names are resolved."
-                                                 : "; names are not resolved.");
+    g_string_append_printf(text, "; %snames are%s resolved.",
+                           has_names ? "other " : "",
+                           is_true(policy, "dns") ? "" : " not");
+    if (has_names)
+        g_string_append(text, " A name without a port is reached by HTTPS and "
+                              "HTTP on ports 443 and 80.");
 }
 
 char *mcp_text_status(json_t *result)

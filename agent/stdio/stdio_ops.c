@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include "agent/base/network_entry.h"
 #include "agent/stdio/stdio_ops.h"
 
 #include <string.h>
@@ -110,7 +111,7 @@ static gboolean configure_network(const struct stdio_call *call,
         return FALSE;
     }
     policy = g_new(struct network_policy, 1);
-    if (!network_policy_parse(wanted, policy, error))
+    if (!network_policy_parse_with(network_entry_add, wanted, policy, error))
         return FALSE;
     session_configure_network(call->session, policy, stdio_call_on_answer,
                               stdio_call_keep_with(call, describe_network));

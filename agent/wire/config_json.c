@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/base/certificates.h"
+#include "agent/base/network_entry.h"
 #include "agent/client/settings_json.h"
 #include "agent/machine/session_config_check.h"
 #include "agent/wire/env_json.h"
@@ -350,8 +351,9 @@ static gboolean parse(struct session_config *config, json_t *payload,
     config->isolation = is_local ? ISOLATION_LOCAL : ISOLATION_VM;
     config->backend = is_9p ? BACKEND_9P : BACKEND_VIRTIOFS;
     return parse_copy(payload, "rootfs", &config->rootfs, error) &&
-           network_policy_parse(json_object_get(payload, "network_policy"),
-                                &config->network, error) &&
+           network_policy_parse_with(network_entry_add,
+                                     json_object_get(payload, "network_policy"),
+                                     &config->network, error) &&
            ports_from_json(json_object_get(payload, "ports"), config->ports,
                            error) &&
            parse_outside_policy(config, payload, error) &&

@@ -327,7 +327,10 @@ def instructions_name_the_guest(place):
                  ("'mine', which has sh and bash, git, python3.",
                   "Network: none")),
                 (("--network=1.2.3.4:443",),
-                 ("Network: only 1.2.3.4:443; names are not resolved.",))):
+                 ("Network: only 1.2.3.4:443; names are not resolved.",)),
+                (("--network=API.example.org,1.2.3.4",),
+                 ("Network: only 1.2.3.4, api.example.org; other names are not "
+                  "resolved. A name without a port is reached by HTTPS",))):
             server = Server(place, *options, version=version, opening=False,
                             env={"STEPBACK_LIBEXECDIR": place.root})
             text = instructions(server)
