@@ -24,6 +24,31 @@ void frame_put16(uint8_t *at, unsigned value)
     at[1] = (uint8_t)value;
 }
 
+void frame_put_reply(const struct frame *frame, uint8_t *out)
+{
+    memcpy(out, frame->data + FRAME_MAC, FRAME_MAC);
+    memcpy(out + FRAME_MAC, frame->data, FRAME_MAC);
+    out[FRAME_MAC] &= 0xfe; /* not multicast, as a source */
+    frame_put16(out + 12, frame->type);
+}
+
+void frame_put_ipv4(uint8_t *ip, unsigned id, unsigned protocol,
+                    const uint8_t *source, const uint8_t *target, size_t length)
+{
+    enum { HOPS = 64 };
+
+    memset(ip, 0, FRAME_IPV4_HEADER);
+    ip[0] = 0x45;
+    frame_put16(ip + 2, (unsigned)length + FRAME_IPV4_HEADER);
+    frame_put16(ip + 4, id & 0xffff);
+    ip[8] = HOPS;
+    ip[9] = (uint8_t)protocol;
+    memcpy(ip + 12, source, 4);
+    memcpy(ip + 16, target, 4);
+    frame_put16(ip + 10,
+                ~frame_fold(frame_sum(0, ip, FRAME_IPV4_HEADER)) & 0xffff);
+}
+
 uint32_t frame_sum(uint32_t sum, const uint8_t *data, size_t length)
 {
     size_t i;

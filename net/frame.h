@@ -85,6 +85,15 @@ unsigned frame_get16(const uint8_t *at);
 uint32_t frame_get32(const uint8_t *at);
 void frame_put16(uint8_t *at, unsigned value);
 
+/* Write the Ethernet header of a reply to the frame. */
+void frame_put_reply(const struct frame *frame, uint8_t *out);
+
+/* Write an IPv4 header of FRAME_IPV4_HEADER bytes, in front of length bytes of
+ * a payload. */
+void frame_put_ipv4(uint8_t *ip, unsigned id, unsigned protocol,
+                    const uint8_t *source, const uint8_t *target,
+                    size_t length);
+
 /* Return whether the frame is valid ARP, IPv4 or IPv6: without IP options and
  * extension headers (except IPv6's fragment header, RFC 8200, 4.5), with all
  * the bytes that its headers declare. */

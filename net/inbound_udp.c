@@ -8,10 +8,7 @@
 #include <sys/socket.h>
 
 #include "net/inbound_peer.h"
-
-enum { UDP_HEADER = 8, HOPS = 64 };
-
-enum { HEADERS = FRAME_HEADER + FRAME_IPV4_HEADER + UDP_HEADER };
+#include "net/udp_frame.h"
 
 /* ---- peers --------------------------------------------------------------- */
 
@@ -64,36 +61,27 @@ static struct inbound_peer *find_peer(struct inbound_udp *udp,
 
 /* ---- frames -------------------------------------------------------------- */
 
-/* Write the headers in front of length bytes of data. */
-static void put_headers(struct inbound_udp *udp, const uint8_t *mac,
-                        const struct sockaddr_in *from, size_t length,
-                        uint8_t *out)
+/* Write the headers in front of length bytes of data. Return the frame's
+ * length. */
+static size_t put_headers(struct inbound_udp *udp, const uint8_t *mac,
+                          const struct sockaddr_in *from, size_t length,
+                          uint8_t *out)
 {
     static const uint8_t own_mac[FRAME_MAC] = { 0x52, 0x55, 10, 0, 2, 2 };
     static const uint8_t guest[4] = { 10, 0, 2, 15 };
-    uint8_t *ip = out + FRAME_HEADER, *head = ip + FRAME_IPV4_HEADER;
     struct network_address source = inbound_peer_address(from);
-    unsigned sum;
+    struct udp_frame frame = {
+        .source = source.bytes,
+        .target = guest,
+        .source_port = ntohs(from->sin_port),
+        .target_port = udp->guest_port,
+        .id = ++udp->packet,
+    };
 
-    memset(out, 0, HEADERS);
     memcpy(out, mac, FRAME_MAC);
     memcpy(out + FRAME_MAC, own_mac, FRAME_MAC);
     frame_put16(out + 12, FRAME_IPV4);
-    ip[0] = 0x45;
-    frame_put16(ip + 2, (unsigned)length + FRAME_IPV4_HEADER + UDP_HEADER);
-    frame_put16(ip + 4, ++udp->packet & 0xffff);
-    ip[8] = HOPS;
-    ip[9] = FRAME_UDP;
-    memcpy(ip + 12, source.bytes, 4);
-    memcpy(ip + 16, guest, 4);
-    frame_put16(ip + 10,
-                ~frame_fold(frame_sum(0, ip, FRAME_IPV4_HEADER)) & 0xffff);
-    frame_put16(head, ntohs(from->sin_port));
-    frame_put16(head + 2, udp->guest_port);
-    frame_put16(head + 4, (unsigned)length + UDP_HEADER);
-    sum = frame_sum(FRAME_UDP + UDP_HEADER + (uint32_t)length, ip + 12, 8);
-    sum = ~frame_fold(frame_sum(sum, head, UDP_HEADER + length)) & 0xffff;
-    frame_put16(head + 6, sum ? sum : 0xffff); /* 0: no checksum */
+    return udp_frame_put(&frame, length, out);
 }
 
 size_t inbound_udp_receive(struct inbound_udp *udp, const uint8_t *mac,
@@ -101,29 +89,28 @@ size_t inbound_udp_receive(struct inbound_udp *udp, const uint8_t *mac,
 {
     struct sockaddr_in from = { 0 };
     socklen_t length = sizeof(from);
-    ssize_t n = recvfrom(udp->fd, buffer + HEADERS, FRAME_WHOLE_MAX - HEADERS,
-                         MSG_DONTWAIT, (struct sockaddr *)&from, &length);
+    ssize_t n = recvfrom(udp->fd, buffer + UDP_FRAME_HEADERS,
+                         FRAME_WHOLE_MAX - UDP_FRAME_HEADERS, MSG_DONTWAIT,
+                         (struct sockaddr *)&from, &length);
 
     if (n < 0 || from.sin_family != AF_INET || from.sin_port == 0)
         return 0;
     note_peer(udp, &from, now_ms);
-    put_headers(udp, mac, &from, (size_t)n, buffer);
-    return HEADERS + (size_t)n;
+    return put_headers(udp, mac, &from, (size_t)n, buffer);
 }
 
 bool inbound_udp_send(struct inbound_udp *udp, const struct frame *frame,
                       int64_t now_ms)
 {
     struct inbound_peer *peer = find_peer(udp, frame, now_ms);
-    const uint8_t *head = frame->data + frame->payload;
-    size_t length = frame_get16(head + 4);
+    const uint8_t *data;
+    size_t length;
 
     if (!peer)
         return false;
     peer->used_ms = now_ms;
-    if (length >= UDP_HEADER && length <= frame->payload_length)
-        sendto(udp->fd, head + UDP_HEADER, length - UDP_HEADER,
-               MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&peer->address,
-               sizeof(peer->address));
+    if (udp_frame_get(frame, &data, &length))
+        sendto(udp->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL,
+               (struct sockaddr *)&peer->address, sizeof(peer->address));
     return true;
 }

@@ -17,10 +17,7 @@ static uint8_t *begin(const struct frame *frame, uint8_t *out,
     uint8_t *ip = out + FRAME_HEADER;
 
     memset(out, 0, REJECTION_MAX);
-    memcpy(out, frame->data + FRAME_MAC, FRAME_MAC);
-    memcpy(out + FRAME_MAC, frame->data, FRAME_MAC);
-    out[FRAME_MAC] &= 0xfe;
-    frame_put16(out + 12, frame->type);
+    frame_put_reply(frame, out);
     if (frame->type == FRAME_IPV6) {
         ip[0] = 0x60;
         frame_put16(ip + 4, (unsigned)length);
@@ -30,14 +27,7 @@ static uint8_t *begin(const struct frame *frame, uint8_t *out,
         memcpy(ip + 24, asked + 8, 16);
         return ip + FRAME_IPV6_HEADER;
     }
-    ip[0] = 0x45;
-    frame_put16(ip + 2, (unsigned)length + FRAME_IPV4_HEADER);
-    ip[8] = HOPS;
-    ip[9] = (uint8_t)protocol;
-    memcpy(ip + 12, asked + 16, 4);
-    memcpy(ip + 16, asked + 12, 4);
-    frame_put16(ip + 10,
-                ~frame_fold(frame_sum(0, ip, FRAME_IPV4_HEADER)) & 0xffff);
+    frame_put_ipv4(ip, 0, protocol, asked + 16, asked + 12, length);
     return ip + FRAME_IPV4_HEADER;
 }
 
