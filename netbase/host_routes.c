@@ -2,7 +2,7 @@
  *
  * host_routes - see host_routes.h.
  */
-#include "net/host_routes.h"
+#include "netbase/host_routes.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
