@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * connections - see connections.h.
+ */
+#include "proxy/connections.h"
+
+#include <arpa/inet.h>
+
+#include "common/fd.h"
+#include "proxy/address_rules.h"
+#include "proxy/dial.h"
+
+enum { TICK_MS = 250 };
+
+struct connections {
+    struct poller *poller;
+    struct host_routes *routes;
+    const struct connections_callbacks *callbacks;
+    void *opaque;
+    struct network_policy policy;
+    GHashTable *open; /* by id */
+    gint64 last_id;
+    guint tick_timer;
+    guint64 total, refused;
+    guint64 from_guest, to_guest; /* of connections that have ended */
+};
+
+struct connections *
+connections_new(struct poller *poller, struct host_routes *routes,
+                const struct connections_callbacks *callbacks, void *opaque)
+{
+    struct connections *connections = g_new0(struct connections, 1);
+
+    connections->poller = poller;
+    connections->routes = routes;
+    connections->callbacks = callbacks;
+    connections->opaque = opaque;
+    connections->policy.kind = NETWORK_DISABLED;
+    connections->last_id = -1;
+    connections->open = g_hash_table_new_full(
+        g_int64_hash, g_int64_equal, NULL,
+        (GDestroyNotify)(void (*)(void))connection_free);
+    return connections;
+}
+
+void connections_free(struct connections *connections)
+{
+    if (!connections)
+        return;
+    g_clear_handle_id(&connections->tick_timer, g_source_remove);
+    g_hash_table_unref(connections->open);
+    g_free(connections);
+}
+
+void connections_configure(struct connections *connections,
+                           const struct network_policy *policy)
+{
+    connections->policy = *policy;
+}
+
+/* ---- a connection's life ------------------------------------------------- */
+
+static gboolean tick(gpointer data)
+{
+    struct connections *connections = data;
+    g_autoptr(GList) all = g_hash_table_get_values(connections->open);
+    gint64 now = g_get_monotonic_time();
+    bool needed = false;
+
+    for (GList *at = all; at; at = at->next) {
+        if (!connection_needs_ticks(at->data))
+            continue;
+        needed = true;
+        connection_tick(at->data, now);
+    }
+    if (!needed)
+        connections->tick_timer = 0;
+    return needed;
+}
+
+static void on_ended(struct connection *connection,
+                     const struct connection_report *report, void *opaque)
+{
+    struct connections *connections = opaque;
+
+    if (report->refused)
+        connections->refused++;
+    connections->from_guest += report->from_guest;
+    connections->to_guest += report->to_guest;
+    connections->callbacks->ended(report, connections->opaque);
+    g_hash_table_remove(connections->open, &report->target->id);
+}
+
+static void refuse(struct connections *connections,
+                   const struct connection_target *target, const char *reason)
+{
+    const struct connection_report report = {
+        .target = target,
+        .refused = true,
+        .reason = reason,
+    };
+
+    connections->refused++;
+    connections->callbacks->ended(&report, connections->opaque);
+}
+
+void connections_add(struct connections *connections,
+                     const struct connection_target *target, int fd)
+{
+    fd_auto int guest = fd;
+    struct connection *connection = NULL;
+
+    connections->total++;
+    if (target->id <= connections->last_id) {
+        refuse(connections, target, "its number is not new");
+        return;
+    }
+    connections->last_id = target->id;
+    if (g_hash_table_size(connections->open) >= CONNECTIONS_MAX) {
+        refuse(connections, target, "the sandbox has 1000 connections");
+        return;
+    }
+    connection = connection_new(connections->poller, target, fd_steal(&guest),
+                                on_ended, connections);
+    if (!connection) {
+        refuse(connections, target, "the guest's socket cannot be watched");
+        return;
+    }
+    g_hash_table_insert(connections->open,
+                        (gpointer)&connection_target(connection)->id,
+                        connection);
+    if (!connections->tick_timer)
+        connections->tick_timer = g_timeout_add(TICK_MS, tick, connections);
+    if (!connections->callbacks->resolve(target->id, target->name,
+                                         connections->opaque))
+        connection_give_up(connection, false,
+                           "the name cannot be resolved now");
+}
+
+/* ---- addresses ----------------------------------------------------------- */
+
+void connections_resolved(struct connections *connections, gint64 id,
+                          const struct network_address *addresses,
+                          unsigned count, const char *problem)
+{
+    struct connection *connection = g_hash_table_lookup(connections->open, &id);
+    struct network_address permitted[DIAL_ADDRESSES];
+    g_autofree char *reason = NULL;
+    char text[INET6_ADDRSTRLEN];
+    unsigned found = 0;
+
+    if (!connection)
+        return;
+    for (unsigned i = 0; i < count && found < DIAL_ADDRESSES; i++) {
+        if (address_rules_permit(&connections->policy, &addresses[i],
+                                 connection_target(connection)->port,
+                                 host_routes_is_host, connections->routes))
+            permitted[found++] = addresses[i];
+    }
+    if (found > 0) {
+        connection_dial(connection, permitted, found);
+        return;
+    }
+    if (count > 0)
+        reason = g_strdup_printf(
+            "the name has no public address (%s); to allow it, list it, too",
+            network_address_format(&addresses[0], text));
+    else
+        reason = g_strdup_printf("cannot resolve the name: %s",
+                                 problem ? problem : "it has no address");
+    connection_give_up(connection, count > 0, reason);
+}
+
+static void add_open(gpointer key, gpointer value, gpointer data)
+{
+    struct connections_counts *counts = data;
+
+    counts->from_guest += connection_from_guest(value);
+    counts->to_guest += connection_to_guest(value);
+}
+
+struct connections_counts
+connections_count(const struct connections *connections)
+{
+    struct connections_counts counts = {
+        .open = g_hash_table_size(connections->open),
+        .total = connections->total,
+        .refused = connections->refused,
+        .from_guest = connections->from_guest,
+        .to_guest = connections->to_guest,
+    };
+
+    g_hash_table_foreach(connections->open, add_open, &counts);
+    return counts;
+}

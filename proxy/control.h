@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * control - the supervisor's control channel to the proxy.
+ *
+ * JSON Lines on an inherited socket, in the format of message.h:
+ *
+ *     configure {network_policy}
+ *                              its addresses may belong to a name although they
+ *                              are not public (address_rules.h)
+ *     resolved {id, addresses, error}
+ *                              answers event.resolve: a list of texts; error: a
+ *                              text or null
+ *     status {}                {"connections", "total", "refused",
+ *                              "bytes":{"from_guest", "to_guest"}}
+ *
+ * and to the supervisor:
+ *
+ *     event.resolve {id, name}
+ *     event.connection {id, name, port, address, verdict, reason, from_guest,
+ *     to_guest, milliseconds}
+ *                              a connection has ended; verdict: "closed" or
+ *                              "refused"; address and reason may be null
+ *     event.connections_untold {count}
+ *                              ends beyond 20 a second
+ */
+#ifndef PROXY_CONTROL_H
+#define PROXY_CONTROL_H
+
+#include "proxy/connections.h"
+
+struct control;
+
+/* Takes fd. closed is called when the supervisor has exited. */
+struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque);
+void control_free(struct control *control);
+
+/* Call it once, before the loop runs. connections is borrowed. */
+void control_attach(struct control *control, struct connections *connections);
+
+/* For connections_new(), with the control as opaque. */
+extern const struct connections_callbacks control_callbacks;
+
+#endif

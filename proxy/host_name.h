@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * host_name - names of hosts as a guest's bytes spell them.
+ */
+#ifndef PROXY_HOST_NAME_H
+#define PROXY_HOST_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The longest name (RFC 1035, 2.3.4) and its NUL. */
+enum { HOST_NAME_ROOM = 254 };
+
+/* A check's refusal of a connection. */
+struct refusal {
+    const char *reason;         /* static text */
+    char other[HOST_NAME_ROOM]; /* the name that the guest sent instead; "" if
+                                 * that is not a name */
+};
+
+/* Return whether text (len bytes) is the name, without regard to case; a dot
+ * may follow. */
+bool host_name_equals(const char *name, const char *text, size_t len);
+
+/* Set the refusal, with the name that text (len bytes; NULL: none) is, and
+ * return false. */
+bool host_name_refuse(struct refusal *refusal, const char *reason,
+                      const char *text, size_t len);
+
+#endif
