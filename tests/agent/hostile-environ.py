@@ -25,8 +25,8 @@ from stdio_client import (BUILDDIR, FAKE_QEMU, PATIENCE, Skip, contains,  # noqa
 
 CANARY = BUILDDIR + "/tests/lib/.libs/libcanary.so"
 PROGRAMS = """qemu-system-x86_64 qemu-img diff less most fusermount3 newuidmap newgidmap
-    stepback-virtiofsd stepback-9pd stepback-net stepback-shim stepback-local bwrap sh bash env
-    python3 sed rm mount dirname basename uname id apt-get cpio xz""".split()
+    stepback-virtiofsd stepback-9pd stepback-net stepback-proxy stepback-shim stepback-local
+    bwrap sh bash env python3 sed rm mount dirname basename uname id apt-get cpio xz""".split()
 # Of the daemons, of QEMU and of diff; of stepback itself there is LD_PRELOAD.
 LIBRARIES = """libslirp.so.0 libfuse3.so.3 libseccomp.so.2 libcap-ng.so.0
     libsqlite3.so.0 libpixman-1.so.0""".split()
