@@ -17,6 +17,9 @@ static const int calls[] = {
     SCMP_SYS(accept),
     SCMP_SYS(accept4),
     SCMP_SYS(dup3),
+
+    /* Connections to names (name_channel.h): connected to each other only. */
+    SCMP_SYS(socketpair),
 };
 
 /* slirp binds a socket for each published port, which is replaced by one of the

@@ -17,8 +17,9 @@
  * and to the supervisor:
  *
  *     event.refused {destination, protocol, port, count}
- *                              destination null stands for all destinations
- *                              that are not reported individually
+ *                              destination: an address, or a name, of which
+ *                              protocol "dns" is a query; null stands for all
+ *                              destinations that are not reported individually
  *     event.limited {kind, limit, count}
  *                              a guest has reached its limit of flows of a kind
  *                              (tcp dns_tcp udp dns icmp inbound); once for

@@ -99,6 +99,13 @@ bool frame_filter_may_reach(const struct frame_filter *filter,
             !is_host(filter, address));
 }
 
+/* Return the name for which the address stands, or NULL. */
+static const char *name_of(const struct frame_filter *filter,
+                           const struct network_address *address)
+{
+    return filter->names ? name_table_find(filter->names, address) : NULL;
+}
+
 static bool has_ports(const struct frame *frame)
 {
     return frame->protocol == FRAME_TCP || frame->protocol == FRAME_UDP;
@@ -167,20 +174,37 @@ static enum filter_verdict judge_dns(const struct frame_filter *filter,
         return FILTER_DROP;
     if (frame->target_port != DNS || !has_ports(frame))
         return FILTER_CLOSED;
-    return filter->policy.dns && filter->has_dns &&
-                   filter->policy.kind != NETWORK_DISABLED
+    return network_policy_has_names(&filter->policy) ||
+                   (filter->policy.dns && filter->has_dns &&
+                    filter->policy.kind != NETWORK_DISABLED)
                ? FILTER_PASS_DNS
+               : FILTER_REFUSE;
+}
+
+static enum filter_verdict judge_name(const struct frame_filter *filter,
+                                      const struct frame *frame,
+                                      const char *name)
+{
+    if (frame->protocol != FRAME_TCP)
+        return is_carried(frame) ? FILTER_CLOSED : FILTER_DROP;
+    return network_policy_judge_name(&filter->policy, name,
+                                     frame->target_port) != NAME_DENIED
+               ? FILTER_PASS_NAME
                : FILTER_REFUSE;
 }
 
 static enum filter_verdict judge_world(const struct frame_filter *filter,
                                        const struct frame *frame)
 {
+    const char *name = name_of(filter, &frame->target);
+
     if (!is_guest(&frame->source) || is_multicast(&frame->target) ||
         is_zero(&frame->target))
         return FILTER_DROP;
     if (is_dns(filter, &frame->target))
         return judge_dns(filter, frame);
+    if (name)
+        return judge_name(filter, frame, name);
     if (is_gateway(&frame->target) && is_echo_request(frame))
         return FILTER_PASS_SLIRP;
     if (!is_carried(frame))
@@ -249,6 +273,7 @@ static unsigned port_from(const struct frame *frame)
 bool frame_filter_to_guest(const struct frame_filter *filter,
                            const struct frame *frame)
 {
+    const char *name = name_of(filter, &frame->source);
     struct network_address target;
 
     if (is_of_slirp(frame))
@@ -264,5 +289,9 @@ bool frame_filter_to_guest(const struct frame_filter *filter,
     if (frame->protocol == FRAME_TCP && frame->first && frame->tcp_data == 0 &&
         frame->tcp_flags & (FRAME_FIN | FRAME_RST))
         return true;
+    if (name)
+        return frame->protocol == FRAME_TCP && frame->first &&
+               network_policy_judge_name(&filter->policy, name,
+                                         frame->source_port) != NAME_DENIED;
     return frame_filter_may_reach(filter, &frame->source, port_from(frame));
 }

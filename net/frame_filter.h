@@ -8,8 +8,9 @@
  *
  * From the guest: ARP and neighbour discovery, which slirp answers itself;
  * likewise DHCP and echo requests to the gateway; DNS to the name server of
- * slirp, if the policy allows it; else TCP, UDP and echo requests to the
- * policy's destinations. To the guest: frames from there. So a flow ends in
+ * slirp, if the policy allows it, or lists names; TCP to these names, by the
+ * addresses of name_table.h; else TCP, UDP and echo requests to the policy's
+ * destinations. To the guest: frames from there. So a flow ends in
  * both directions when the policy changes.
  *
  * The guest's own address must be one of this network (10.0.2.15 to 10.0.2.30,
@@ -26,14 +27,17 @@
 
 #include "common/network_policy.h"
 #include "net/frame.h"
+#include "net/name_table.h"
 
 enum filter_verdict {
     FILTER_PASS_SLIRP, /* slirp answers itself */
     FILTER_PASS,       /* to the outside */
     FILTER_PASS_DNS,   /* to the name server */
+    FILTER_PASS_NAME,  /* to a name, by the address that stands for it */
     FILTER_PART,       /* to be reassembled */
     FILTER_DROP,       /* noise, or malformed */
-    FILTER_CLOSED,     /* to another port of the name server's address */
+    FILTER_CLOSED,     /* to another port of the name server's address, or to a
+                          name by another protocol than TCP */
     FILTER_REFUSE,     /* forbidden by the policy */
 };
 
@@ -41,6 +45,7 @@ struct frame_filter {
     struct network_policy policy;
     uint8_t dns[4]; /* the name server's address, as the guest uses it */
     bool has_dns;   /* there is a name server */
+    const struct name_table *names; /* or NULL */
 
     /* Whether the address belongs to this host. */
     bool (*is_host)(const struct network_address *address, void *opaque);

@@ -11,7 +11,8 @@
 #include "net/dns_alias.h"
 #include "net/flows.h"
 #include "net/frame_filter.h"
-#include "net/host_routes.h"
+#include "netbase/host_routes.h"
+#include "net/names.h"
 #include "net/neighbours.h"
 #include "net/part_split.h"
 #include "net/part_table.h"
@@ -34,12 +35,14 @@ struct gateway {
     struct dns_alias alias;
     struct neighbours neighbours;
     struct refusals refusals;
+    struct names *names;
     struct part_table parts; /* of the guest's packets */
     uint32_t packet;         /* id of the last split packet to the guest */
     uint8_t answer[FRAME_WHOLE_MAX];
     gateway_has_event has_event;
     void *opaque;
 
+    bool own_dns;   /* the alias's server is this process (names.h) */
     bool polled;    /* slirp's sockets are in the polled fds */
     int64_t second; /* to which rejections belongs */
     unsigned rejections;
@@ -139,9 +142,34 @@ static void reject(struct gateway *gateway, const struct frame *frame,
 static void refuse(struct gateway *gateway, const struct frame *frame,
                    int64_t now_ms)
 {
-    if (refusals_add(&gateway->refusals, frame))
+    const char *name = names_find(gateway->names, &frame->target);
+
+    if (name ? refusals_add_name(&gateway->refusals, name, "tcp",
+                                 frame->target_port)
+             : refusals_add(&gateway->refusals, frame))
         gateway->has_event(gateway->opaque);
     reject(gateway, frame, now_ms);
+}
+
+/* Answer a query here, or pass it to the name server. */
+static void pass_query(struct gateway *gateway, struct frame *frame,
+                       int64_t now_ms)
+{
+    uint8_t answer[NAMES_FRAME_MAX];
+    size_t length = 0;
+
+    if (network_policy_has_names(&gateway->filter.policy) &&
+        frame->protocol == FRAME_UDP &&
+        names_answer(gateway->names, frame, answer, &length)) {
+        count_from_guest(gateway, frame);
+        if (length > 0)
+            send_to_guest(answer, length, gateway);
+    } else if (gateway->own_dns && frame->protocol == FRAME_UDP) {
+        refuse(gateway, frame, now_ms); /* the host has no server */
+    } else {
+        dns_alias_send(&gateway->alias, frame);
+        pass(gateway, frame, true);
+    }
 }
 
 static void judge(struct gateway *gateway, struct frame *frame)
@@ -162,8 +190,10 @@ static void judge(struct gateway *gateway, struct frame *frame)
         pass(gateway, frame, false);
         break;
     case FILTER_PASS_DNS:
-        dns_alias_send(&gateway->alias, frame);
-        pass(gateway, frame, true);
+        pass_query(gateway, frame, now_ms);
+        break;
+    case FILTER_PASS_NAME:
+        pass(gateway, frame, false);
         break;
     case FILTER_PART:
         switch (part_table_add(&gateway->parts, frame, now_ms, &whole)) {
@@ -208,7 +238,8 @@ static void on_guest_frame(uint8_t *data, size_t length, void *opaque)
 static bool may_answer(struct gateway *gateway, struct frame *frame)
 {
     if (dns_alias_receive(&gateway->alias, frame))
-        return gateway->filter.policy.dns;
+        return gateway->filter.policy.dns ||
+               network_policy_has_names(&gateway->filter.policy);
     return frame_filter_to_guest(&gateway->filter, frame);
 }
 
@@ -250,8 +281,16 @@ static const struct inbound_callbacks inbound_callbacks = {
 
 /* ---- set-up -------------------------------------------------------------- */
 
-struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
-                            void *opaque, GError **error)
+static void on_name_refused(void *opaque)
+{
+    struct gateway *gateway = opaque;
+
+    gateway->has_event(gateway->opaque);
+}
+
+struct gateway *gateway_new(int fd, int proxy, unsigned files,
+                            gateway_has_event has_event, void *opaque,
+                            GError **error)
 {
     struct gateway *gateway = g_new0(struct gateway, 1);
 
@@ -261,6 +300,9 @@ struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
     gateway->filter.policy.kind = NETWORK_DISABLED;
     shares_divide(&gateway->shares, files);
     slirp_stack_log();
+    gateway->names = names_new(proxy, &gateway->filter.policy,
+                               &gateway->refusals, on_name_refused, gateway);
+    gateway->filter.names = names_table(gateway->names);
     gateway->inbound = inbound_new(gateway->shares.limit[SHARE_INBOUND],
                                    &inbound_callbacks, gateway);
     gateway->routes = host_routes_new(error);
@@ -279,6 +321,7 @@ void gateway_free(struct gateway *gateway)
     inbound_free(gateway->inbound);
     flows_free(gateway->flows);
     slirp_stack_free(gateway->stack);
+    names_free(gateway->names);
     host_routes_free(gateway->routes);
     stream_free(gateway->stream);
     g_free(gateway);
@@ -294,9 +337,15 @@ static bool stays(const struct network_address *peer, unsigned port,
     static const uint8_t loopback_v6[16] = { [15] = 1 };
     const struct gateway *gateway = opaque;
 
-    if (gateway->filter.policy.dns && gateway->alias.has_server && !peer->v6 &&
-        port == DNS && memcmp(peer->bytes, gateway->alias.server, 4) == 0)
-        return true;
+    const char *name = names_find(gateway->names, peer);
+
+    if (name)
+        return network_policy_judge_name(&gateway->filter.policy, name, port) !=
+               NAME_DENIED;
+    if (gateway->filter.has_dns && !peer->v6 && port == DNS &&
+        memcmp(peer->bytes, gateway->alias.server, 4) == 0)
+        return gateway->filter.policy.dns ||
+               network_policy_has_names(&gateway->filter.policy);
     if (peer->v6 ? memcmp(peer->bytes, loopback_v6, 16) == 0
                  : peer->bytes[0] == 127)
         peer = &host[peer->v6];
@@ -316,6 +365,25 @@ static void choose_alias(struct gateway *gateway, const uint8_t *dns)
     memcpy(gateway->filter.dns, gateway->alias.guest, 4);
 }
 
+/* Choose the server of the queries that are not answered at once: the host's,
+ * or, over TCP, this process. */
+static void choose_server(struct gateway *gateway,
+                          const struct network_policy *policy,
+                          const uint8_t *dns)
+{
+    const uint8_t *server = dns;
+
+    gateway->own_dns = network_policy_has_names(policy) &&
+                       !(dns && policy->dns);
+    if (gateway->own_dns)
+        server = names_server;
+    gateway->alias.has_server = server &&
+                                memcmp(server, gateway->alias.guest, 4) != 0;
+    if (gateway->alias.has_server)
+        memcpy(gateway->alias.server, server, 4);
+    gateway->filter.has_dns = gateway->alias.has_server;
+}
+
 void gateway_configure(struct gateway *gateway,
                        const struct network_policy *policy,
                        const uint8_t dns[4])
@@ -327,11 +395,7 @@ void gateway_configure(struct gateway *gateway,
         gateway->flows = flows_new(gateway->alias.guest, on_slirp_frame,
                                    gateway);
     }
-    gateway->alias.has_server = dns &&
-                                memcmp(dns, gateway->alias.guest, 4) != 0;
-    if (gateway->alias.has_server)
-        memcpy(gateway->alias.server, dns, 4);
-    gateway->filter.has_dns = gateway->alias.has_server;
+    choose_server(gateway, policy, dns);
     gateway->filter.policy = *policy;
     memset(&gateway->refusals, 0, sizeof(gateway->refusals));
     shares_begin(&gateway->shares);

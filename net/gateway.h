@@ -4,7 +4,8 @@
  *
  *                                                +- slirp_stack: TCP
  *     QEMU === stream - frame_filter - dns_alias -+           === sockets
- *                 |                              +- flows: UDP, echo
+ *                 |              |               +- flows: UDP, echo
+ *                 |              +- names: queries, connections to names
  *                 +- inbound: published ports
  *
  * No data of the guest is read before the first gateway_configure().
@@ -25,10 +26,12 @@ struct gateway;
 /* Called when gateway_take_event() has an event. */
 typedef void (*gateway_has_event)(void *opaque);
 
-/* Takes fd, QEMU's stream. files: the limit of open files of this process. NULL
- * and error (ERROR_IO_ERROR) on failure. */
-struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
-                            void *opaque, GError **error);
+/* Takes fd, QEMU's stream, and proxy, the channel of name_channel.h (-1: none).
+ * files: the limit of open files of this process. NULL and error
+ * (ERROR_IO_ERROR) on failure. */
+struct gateway *gateway_new(int fd, int proxy, unsigned files,
+                            gateway_has_event has_event, void *opaque,
+                            GError **error);
 void gateway_free(struct gateway *gateway);
 
 /* Apply this policy (copied) from now on, to existing connections, too. dns:

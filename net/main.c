@@ -27,7 +27,7 @@
 #define PROGRAM "stepback-net"
 
 struct options {
-    int stream_fd, control_fd, ports_fd;
+    int stream_fd, control_fd, ports_fd, names_fd;
     gboolean version;
     char *log_level, *seccomp;
     enum sandbox_action action;
@@ -118,6 +118,8 @@ static gboolean parse(int argc, char **argv, struct options *options,
           "the supervisor's control socket", "FD" },
         { "ports-fd", 0, 0, G_OPTION_ARG_INT, &options->ports_fd,
           "the supervisor's channel for sockets of published ports", "FD" },
+        { "names-fd", 0, 0, G_OPTION_ARG_INT, &options->names_fd,
+          "the channel to stepback-proxy, for connections to names", "FD" },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
           "error, warn, info, debug", "LEVEL" },
         { "seccomp", 0, 0, G_OPTION_ARG_STRING, &options->seccomp,
@@ -168,8 +170,9 @@ static gboolean start(struct net *net, const struct options *options,
     g_unix_set_fd_nonblocking(options->stream_fd, TRUE, NULL);
     net->control = control_new(options->control_fd, options->ports_fd,
                                on_control_closed, net);
-    net->gateway = gateway_new(options->stream_fd, confine_files(),
-                               control_has_event, net->control, error);
+    net->gateway = gateway_new(options->stream_fd, options->names_fd,
+                               confine_files(), control_has_event, net->control,
+                               error);
     if (!net->gateway)
         return FALSE;
     control_attach(net->control, net->gateway);
@@ -194,9 +197,9 @@ static int serve(const struct options *options)
 int main(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    struct options options = { .stream_fd = -1,
-                               .control_fd = -1,
-                               .ports_fd = -1 };
+    struct options options = {
+        .stream_fd = -1, .control_fd = -1, .ports_fd = -1, .names_fd = -1
+    };
     int status;
 
     host_environ_restrict();

@@ -7,15 +7,17 @@
 #include <netinet/in.h>
 #include <string.h>
 
-bool refusals_add(struct refusals *refusals, const struct frame *frame)
+static bool same(const struct refusal *a, const struct refusal *b)
 {
-    struct refusal *refusal;
+    return strcmp(a->name, b->name) == 0 && a->target.v6 == b->target.v6 &&
+           memcmp(a->target.bytes, b->target.bytes, 16) == 0;
+}
 
+static bool add(struct refusals *refusals, const struct refusal *refusal)
+{
     for (unsigned i = 0; i < refusals->count; i++) {
-        refusal = &refusals->list[i];
-        if (refusal->target.v6 == frame->target.v6 &&
-            memcmp(refusal->target.bytes, frame->target.bytes, 16) == 0) {
-            refusal->frames++;
+        if (same(&refusals->list[i], refusal)) {
+            refusals->list[i].frames++;
             return false;
         }
     }
@@ -23,29 +25,50 @@ bool refusals_add(struct refusals *refusals, const struct frame *frame)
         refusals->others++;
         return !refusals->others_reported;
     }
-    refusal = &refusals->list[refusals->count++];
-    *refusal = (struct refusal){
-        .target = frame->target,
-        .protocol = frame->protocol,
-        .port = frame->target_port,
-        .frames = 1,
-    };
+    refusals->list[refusals->count++] = *refusal;
     return true;
 }
 
-static json_t *describe(const struct refusal *refusal)
+bool refusals_add(struct refusals *refusals, const struct frame *frame)
 {
-    static const char *const names[] = {
+    static const char *const protocols[] = {
         [FRAME_ICMP] = "icmp",
         [FRAME_TCP] = "tcp",
         [FRAME_UDP] = "udp",
         [FRAME_ICMPV6] = "icmp",
     };
+    const struct refusal refusal = {
+        .target = frame->target,
+        .protocol = protocols[frame->protocol],
+        .port = frame->target_port,
+        .frames = 1,
+    };
+
+    return add(refusals, &refusal);
+}
+
+bool refusals_add_name(struct refusals *refusals, const char *name,
+                       const char *protocol, unsigned port)
+{
+    struct refusal refusal = {
+        .protocol = protocol,
+        .port = port,
+        .frames = 1,
+    };
+
+    g_strlcpy(refusal.name, name, sizeof(refusal.name));
+    return add(refusals, &refusal);
+}
+
+static json_t *describe(const struct refusal *refusal)
+{
     char text[INET6_ADDRSTRLEN];
 
     return json_pack("{s:s, s:s, s:i, s:I}", "destination",
-                     network_address_format(&refusal->target, text), "protocol",
-                     names[refusal->protocol], "port", (int)refusal->port,
+                     refusal->name[0]
+                         ? refusal->name
+                         : network_address_format(&refusal->target, text),
+                     "protocol", refusal->protocol, "port", (int)refusal->port,
                      "count", (json_int_t)refusal->frames);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * refusals - the destinations that a guest tried and may not reach.
+ * refusals - the destinations that a guest tried and may not reach: addresses,
+ * and names that it asked for ("dns") or connected to.
  *
  * Each destination is reported once, shortly after the first attempt, with the
  * number of frames so far; REFUSALS_MAX destinations at most. After that one
@@ -21,14 +22,20 @@ struct refusals {
     uint64_t others;
     struct refusal {
         struct network_address target;
-        unsigned protocol, port;
+        char name[NETWORK_NAME_MAX + 1]; /* instead of target, if not empty */
+        const char *protocol;            /* static */
+        unsigned port;
         uint64_t frames;
         bool reported;
     } list[REFUSALS_MAX];
 };
 
-/* Return true if there is something new to report. */
+/* The functions return true if there is something new to report. */
 bool refusals_add(struct refusals *refusals, const struct frame *frame);
+
+/* name: normalized (network_name.h). protocol: static, "tcp" or "dns". */
+bool refusals_add_name(struct refusals *refusals, const char *name,
+                       const char *protocol, unsigned port);
 
 /* Return the payload of the next event.refused, or NULL. */
 json_t *refusals_tell(struct refusals *refusals);

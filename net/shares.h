@@ -25,7 +25,8 @@ enum share {
 };
 
 enum {
-    SHARES_OWN = 32, /* files that are not flows */
+    /* Files that are not flows, among them those of dns_stream.h. */
+    SHARES_OWN = 32 + 32,
     SHARES_FILES = SHARES_OWN + 1000 + 16 + 512 + 256 + 64 + 320,
 };
 

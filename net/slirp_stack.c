@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/network_link.h"
+#include "net/name_connect.h"
 
 enum {
     CONFIG_VERSION = 4,
@@ -131,6 +132,7 @@ static void register_fd(int fd, void *opaque)
 
 static void unregister_fd(int fd, void *opaque)
 {
+    name_connect_forget(fd);
     note_socket(opaque, fd, false);
 }
 
@@ -353,6 +355,8 @@ static bool get_peer(int fd, struct network_address *ret_peer,
     } peer;
     socklen_t length = sizeof(peer);
 
+    if (name_connect_peer(fd, ret_peer, ret_port))
+        return true;
     if (getpeername(fd, &peer.any, &length) < 0)
         return false;
     memset(ret_peer, 0, sizeof(*ret_peer));

@@ -74,7 +74,8 @@ void slirp_stack_fill(struct slirp_stack *stack, GArray *fds, int *timeout);
 void slirp_stack_poll(struct slirp_stack *stack, GArray *fds, bool failed);
 
 /* End the TCP connections for whose peer stays() returns false. For the host's
- * loopback the peer is 127.0.0.1 (::1). */
+ * loopback the peer is 127.0.0.1 (::1), for a name the address that stands for
+ * it (name_connect.h). */
 typedef bool (*slirp_stack_stays)(const struct network_address *peer,
                                   unsigned port, void *opaque);
 void slirp_stack_cut(struct slirp_stack *stack, slirp_stack_stays stays,

@@ -186,19 +186,24 @@ class Guest:
         self.control, control = socket.socketpair()
         self.ports, ports = socket.socketpair(socket.AF_UNIX,
                                               socket.SOCK_SEQPACKET)
+        self.names, names = socket.socketpair(socket.AF_UNIX,
+                                              socket.SOCK_SEQPACKET)
         command = [PROGRAM, f"--stream-fd={stream.fileno()}",
                    f"--control-fd={control.fileno()}",
-                   f"--ports-fd={ports.fileno()}", "--log-level=debug"]
+                   f"--ports-fd={ports.fileno()}",
+                   f"--names-fd={names.fileno()}", "--log-level=debug"]
         if "seccomp" in options:
             command.append(f"--seccomp={options['seccomp']}")
         if "files" in options:
             command = ["prlimit", f"--nofile={options['files']}", *command]
         self.process = subprocess.Popen(
             command,
-            pass_fds=(stream.fileno(), control.fileno(), ports.fileno()))
+            pass_fds=(stream.fileno(), control.fileno(), ports.fileno(),
+                      names.fileno()))
         stream.close()
         control.close()
         ports.close()
+        names.close()
         self.lines = self.control.makefile("r")
         self.input = b""
         self.events = []
