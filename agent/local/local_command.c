@@ -27,6 +27,8 @@
 /* The address of the name server that stepback-net answers for. */
 #define NAME_SERVER "nameserver 10.0.2.3\n"
 
+#define HOSTS "127.0.0.1 localhost\n::1 localhost ip6-localhost\n"
+
 struct builder {
     const struct local_command *command;
     GPtrArray *argv;
@@ -174,13 +176,15 @@ static void add_system(struct builder *builder)
 }
 
 /* The files of the host may be links into /run, which the sandbox does not
- * have. The name server is that of the sandbox's network. */
+ * have. The name server is that of the sandbox's network. With a policy of
+ * names it must be asked for all of them: the real address of a name, from the
+ * host's file, is not reachable. */
 static gboolean add_resolver(struct builder *builder, GError **error)
 {
     const struct network_policy *policy = &builder->command->config->network;
     bool dns = builder->command->network &&
                (policy->dns || network_policy_has_names(policy));
-    g_autofree char *path = NULL, *zone = NULL;
+    g_autofree char *path = NULL, *hosts = NULL, *zone = NULL;
 
     if (builder->command->root)
         return add_text(builder, "--ro-bind-data", dns ? NAME_SERVER : "",
@@ -189,6 +193,11 @@ static gboolean add_resolver(struct builder *builder, GError **error)
         path = real_path_of("/etc/resolv.conf");
         if (!add_text(builder, "--ro-bind-data", dns ? NAME_SERVER : "", path,
                       error))
+            return FALSE;
+    }
+    if (network_policy_has_names(policy) && access("/etc/hosts", F_OK) == 0) {
+        hosts = real_path_of("/etc/hosts");
+        if (!add_text(builder, "--ro-bind-data", HOSTS, hosts, error))
             return FALSE;
     }
     zone = real_path_of("/etc/localtime");

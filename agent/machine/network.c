@@ -12,6 +12,7 @@
 #include "agent/base/child_log.h"
 #include "agent/base/install_paths.h"
 #include "agent/base/name_server.h"
+#include "agent/machine/network_proxy.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -26,7 +27,8 @@ enum {
 struct network {
     struct child *process;
     struct control_link *link;
-    int ports; /* sockets of published ports go this way */
+    struct network_proxy *proxy; /* for names */
+    int ports;                   /* sockets of published ports go this way */
     const struct network_callbacks *callbacks;
     void *opaque;
     bool runs, stopping;
@@ -55,6 +57,10 @@ static char *describe_refusal(json_t *payload)
     if (!destination)
         return g_strdup("the network policy blocks the guest from further "
                         "addresses, which are not reported one by one");
+    if (g_strcmp0(protocol, "dns") == 0)
+        return g_strdup_printf("the network policy does not list the name %s; "
+                               "add it to the list to allow it",
+                               destination);
     if (is_name_server(destination, port))
         return g_strdup("the network policy blocks the guest's DNS queries; "
                         "add dns to the list to allow them");
@@ -150,6 +156,7 @@ static void on_exited(struct child *child, void *opaque)
 
     network->runs = false;
     g_clear_handle_id(&network->name_server_timer, g_source_remove);
+    g_clear_pointer(&network->proxy, network_proxy_free);
     if (network->stopping)
         network->callbacks->ended(NULL, network->opaque);
     else
@@ -195,15 +202,28 @@ static gboolean look_for_name_server(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-void network_configure(struct network *network,
-                       const struct network_policy *policy,
-                       control_link_done done, void *opaque)
+static void send_policy(struct network *network,
+                        const struct network_policy *policy,
+                        control_link_done done, void *opaque)
 {
     control_link_request(network->link, "configure",
                          json_pack("{s:o, s:o}", "network_policy",
                                    network_policy_to_json(policy), "dns_server",
                                    find_name_server()),
                          done, opaque);
+}
+
+void network_configure(struct network *network,
+                       const struct network_policy *policy,
+                       control_link_done done, void *opaque)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (!network->proxy ||
+        network_proxy_configure(network->proxy, policy, &error))
+        send_policy(network, policy, done, opaque);
+    else
+        done(NULL, error, NULL, opaque);
 }
 
 void network_get_status(struct network *network, control_link_done done,
@@ -273,16 +293,17 @@ static gboolean make_pair(int type, int pair[2], GError **error)
 
 static struct child *spawn(struct network *network, const char *program,
                            const char *log_level, int stream, int control,
-                           int ports, GError **error)
+                           int ports, int names, GError **error)
 {
     g_autofree char *missing = NULL;
     g_autofree char *stream_fd = g_strdup_printf("--stream-fd=%d", stream);
     g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
     g_autofree char *ports_fd = g_strdup_printf("--ports-fd=%d", ports);
+    g_autofree char *names_fd = g_strdup_printf("--names-fd=%d", names);
     g_autofree char *level = g_strdup_printf("--log-level=%s", log_level);
-    const char *const argv[] = { program,  stream_fd, control_fd,
-                                 ports_fd, level,     NULL };
-    const int fds[] = { stream, control, ports };
+    const char *const argv[] = { program,  stream_fd, control_fd, ports_fd,
+                                 names_fd, level,     NULL };
+    const int fds[] = { stream, control, ports, names };
 
     if (program)
         return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
@@ -293,43 +314,82 @@ static struct child *spawn(struct network *network, const char *program,
     return NULL;
 }
 
+/* The sockets between the supervisor ([0]) and the process ([1]). */
+struct pairs {
+    int stream[2], control[2], ports[2], names[2];
+};
+
+static void close_ends(struct pairs *pairs, int end)
+{
+    fd_close(&pairs->stream[end]);
+    fd_close(&pairs->control[end]);
+    fd_close(&pairs->ports[end]);
+    fd_close(&pairs->names[end]);
+}
+
+static gboolean make_pairs(struct pairs *pairs, bool with_stream,
+                           GError **error)
+{
+    return (!with_stream || make_pair(SOCK_STREAM, pairs->stream, error)) &&
+           make_pair(SOCK_STREAM, pairs->control, error) &&
+           make_pair(SOCK_SEQPACKET, pairs->ports, error) &&
+           make_pair(SOCK_SEQPACKET, pairs->names, error);
+}
+
+static void on_proxy_warning(json_t *payload, void *opaque)
+{
+    struct network *network = opaque;
+
+    network->callbacks->warning(payload, network->opaque);
+}
+
+static gboolean begin(struct network *network, struct pairs *pairs,
+                      const struct network_policy *policy,
+                      const char *log_level, GError **error)
+{
+    network->runs = true;
+    network->ports = pairs->ports[0];
+    network->link = control_link_new(pairs->control[0], &link_callbacks,
+                                     network);
+    network->proxy = network_proxy_new(pairs->names[0], log_level,
+                                       on_proxy_warning, network);
+    name_server_changed(&network->resolv_conf);
+    network->guest_dns = choose_guest_dns();
+    if (!network_proxy_configure(network->proxy, policy, error))
+        return FALSE;
+    send_policy(network, policy, NULL, NULL);
+    network->name_server_timer = g_timeout_add_seconds(
+        NAME_SERVER_S, look_for_name_server, network);
+    return TRUE;
+}
+
 struct network *network_new(const char *program,
                             const struct network_policy *policy,
                             const char *log_level, int tap,
                             const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error)
 {
-    int stream[2] = { -1, -1 }, control[2] = { -1, -1 };
-    int ports[2] = { -1, -1 };
+    struct pairs pairs = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
     struct network *network = g_new0(struct network, 1);
 
     network->callbacks = callbacks;
     network->opaque = opaque;
-    if ((tap >= 0 || make_pair(SOCK_STREAM, stream, error)) &&
-        make_pair(SOCK_STREAM, control, error) &&
-        make_pair(SOCK_SEQPACKET, ports, error))
-        network->process = spawn(network, program, log_level,
-                                 tap >= 0 ? tap : stream[1], control[1],
-                                 ports[1], error);
-    fd_close(&stream[1]);
-    fd_close(&control[1]);
-    fd_close(&ports[1]);
+    if (make_pairs(&pairs, tap < 0, error))
+        network->process = spawn(
+            network, program, log_level, tap >= 0 ? tap : pairs.stream[1],
+            pairs.control[1], pairs.ports[1], pairs.names[1], error);
+    close_ends(&pairs, 1);
     if (!network->process) {
-        fd_close(&stream[0]);
-        fd_close(&control[0]);
-        fd_close(&ports[0]);
+        close_ends(&pairs, 0);
         g_free(network);
         return NULL;
     }
-    network->runs = true;
-    network->ports = ports[0];
-    network->link = control_link_new(control[0], &link_callbacks, network);
-    name_server_changed(&network->resolv_conf);
-    network->guest_dns = choose_guest_dns();
-    network_configure(network, policy, NULL, NULL);
-    network->name_server_timer = g_timeout_add_seconds(
-        NAME_SERVER_S, look_for_name_server, network);
-    *ret_fd = stream[0];
+    if (!begin(network, &pairs, policy, log_level, error)) {
+        fd_close(&pairs.stream[0]);
+        network_free(network);
+        return NULL;
+    }
+    *ret_fd = pairs.stream[0];
     return network;
 }
 
@@ -350,6 +410,7 @@ void network_free(struct network *network)
         return;
     g_clear_handle_id(&network->name_server_timer, g_source_remove);
     g_clear_handle_id(&network->blame_timer, g_source_remove);
+    network_proxy_free(network->proxy);
     child_free(network->process);
     control_link_free(network->link);
     fd_close(&network->ports);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * name_lookup - finds the addresses of names with the host's resolver.
+ *
+ * getaddrinfo(3) waits, so each call has a thread; at most NAME_LOOKUP_THREADS
+ * at a time, and NAME_LOOKUP_WAITING more wait for one.
+ *
+ * Threads: all functions and callbacks on the main thread.
+ */
+#ifndef AGENT_MACHINE_NAME_LOOKUP_H
+#define AGENT_MACHINE_NAME_LOOKUP_H
+
+#include <jansson.h>
+
+enum { NAME_LOOKUP_THREADS = 8, NAME_LOOKUP_WAITING = 1024 };
+
+struct name_lookup;
+
+/* addresses: a list of texts (borrowed), in the resolver's order; or NULL, and
+ * problem is the reason. */
+typedef void (*name_lookup_done)(json_t *addresses, const char *problem,
+                                 void *opaque);
+
+struct name_lookup *name_lookup_new(void);
+
+/* Free it; waiting callbacks are called now. NULL is allowed. */
+void name_lookup_free(struct name_lookup *lookup);
+
+/* Look up a host name. done is called later, from the main loop. */
+void name_lookup_start(struct name_lookup *lookup, const char *name,
+                       name_lookup_done done, void *opaque);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_proxy - see network_proxy.h.
+ */
+#include "agent/machine/network_proxy.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/base/child.h"
+#include "agent/base/child_log.h"
+#include "agent/base/install_paths.h"
+#include "agent/machine/name_lookup.h"
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+
+enum {
+    RESTART_MS = 1000,
+    /* Different refusals that are reported until the next policy. */
+    TOLD_MAX = 64,
+};
+
+struct network_proxy {
+    int channel;
+    char *log_level;
+    network_proxy_warning warning;
+    void *opaque;
+    struct network_policy policy;
+    struct child *process; /* NULL: not needed yet, or ended */
+    struct control_link *link;
+    struct name_lookup *lookup;
+    guint restart_timer;
+    GHashTable *told; /* texts */
+    char *last_error;
+};
+
+/* ---- names --------------------------------------------------------------- */
+
+struct query {
+    struct network_proxy *proxy;
+    json_int_t id;
+};
+
+static void on_found(json_t *addresses, const char *problem, void *opaque)
+{
+    struct query *query = opaque;
+
+    control_link_request(query->proxy->link, "resolved",
+                         json_pack("{s:I, s:O?, s:s?}", "id", query->id,
+                                   "addresses", addresses, "error", problem),
+                         NULL, NULL);
+    g_free(query);
+}
+
+static void resolve(struct network_proxy *proxy, json_t *payload)
+{
+    const char *name = json_string_value(json_object_get(payload, "name"));
+    struct query *query;
+
+    /* The policy is asked again: the proxy reads data of the guest. */
+    if (!name || !network_policy_lists_name(&proxy->policy, name))
+        return;
+    query = g_new(struct query, 1);
+    *query = (struct query){ proxy, json_integer_value(
+                                        json_object_get(payload, "id")) };
+    name_lookup_start(proxy->lookup, name, on_found, query);
+}
+
+/* ---- messages of the process --------------------------------------------- */
+
+static const char *text_of(json_t *payload, const char *key)
+{
+    const char *text = json_string_value(json_object_get(payload, key));
+
+    return text ? text : "";
+}
+
+static void report_connection(struct network_proxy *proxy, json_t *payload)
+{
+    json_int_t port = json_integer_value(json_object_get(payload, "port"));
+    g_autofree char *text = NULL;
+
+    if (strcmp(text_of(payload, "verdict"), "refused") != 0) {
+        log_debug(LOG_SESSION, "connection to %s port %" JSON_INTEGER_FORMAT,
+                  text_of(payload, "name"), port);
+        return;
+    }
+    text = g_strdup_printf(
+        "connection to %s (tcp port %" JSON_INTEGER_FORMAT "): %s",
+        text_of(payload, "name"), port, text_of(payload, "reason"));
+    if (g_hash_table_size(proxy->told) >= TOLD_MAX ||
+        !g_hash_table_add(proxy->told, g_strdup(text)))
+        return;
+    log_info(LOG_SESSION, "%s", text);
+    proxy->warning(json_pack("{s:s, s:s, s:s, s:s, s:I, s:i}", "code",
+                             "network_refused", "message", text, "destination",
+                             text_of(payload, "name"), "protocol", "tcp",
+                             "port", port, "count", 1),
+                   proxy->opaque);
+}
+
+static void on_event(struct control_link *link, const char *type,
+                     json_t *payload, void *opaque)
+{
+    if (strcmp(type, "event.resolve") == 0)
+        resolve(opaque, payload);
+    else if (strcmp(type, "event.connection") == 0)
+        report_connection(opaque, payload);
+}
+
+/* on_exited() follows. */
+static void on_closed(struct control_link *link, void *opaque)
+{
+}
+
+static const struct control_link_callbacks link_callbacks = {
+    .event = on_event,
+    .closed = on_closed,
+};
+
+/* ---- the process --------------------------------------------------------- */
+
+static void stop(struct network_proxy *proxy)
+{
+    g_clear_pointer(&proxy->lookup, name_lookup_free);
+    g_clear_pointer(&proxy->link, control_link_free);
+    g_clear_pointer(&proxy->process, child_free);
+}
+
+static gboolean restart(gpointer data)
+{
+    struct network_proxy *proxy = data;
+    g_autoptr(GError) error = NULL;
+
+    proxy->restart_timer = 0;
+    if (!network_proxy_configure(proxy, &proxy->policy, &error))
+        log_error(LOG_SESSION, "%s", error->message);
+    return G_SOURCE_REMOVE;
+}
+
+static void on_line(struct child *child, const char *line, void *opaque)
+{
+    struct network_proxy *proxy = opaque;
+
+    child_log_line(NETWORK_PROXY_PROGRAM, LOG_SESSION, line,
+                   &proxy->last_error);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct network_proxy *proxy = opaque;
+    g_autofree char *end = child_describe_exit(child);
+    g_autofree char *text = g_strdup_printf(
+        "the proxy for the guest's connections to names has ended (%s%s%s); "
+        "it is started again, and open connections are lost",
+        end, proxy->last_error ? ": " : "",
+        proxy->last_error ? proxy->last_error : "");
+
+    log_error(LOG_SESSION, "%s", text);
+    stop(proxy);
+    proxy->restart_timer = g_timeout_add(RESTART_MS, restart, proxy);
+    proxy->warning(
+        json_pack("{s:s, s:s}", "code", "network_restarted", "message", text),
+        proxy->opaque);
+}
+
+static const struct child_callbacks child_callbacks = {
+    .line = on_line,
+    .exited = on_exited,
+};
+
+static struct child *spawn(struct network_proxy *proxy, int control,
+                           GError **error)
+{
+    g_autofree char *program = install_paths_find_helper(NETWORK_PROXY_PROGRAM);
+    g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
+    g_autofree char *channel_fd = g_strdup_printf("--connections-fd=%d",
+                                                  proxy->channel);
+    g_autofree char *level = g_strdup_printf("--log-level=%s",
+                                             proxy->log_level);
+    g_autofree char *missing = NULL;
+    const char *const argv[] = { program, channel_fd, control_fd, level, NULL };
+    const int fds[] = { proxy->channel, control };
+
+    if (program)
+        return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
+                           proxy, error);
+    missing = install_paths_describe_missing(NETWORK_PROXY_PROGRAM);
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "the guest's network: %s", missing);
+    return NULL;
+}
+
+static gboolean start(struct network_proxy *proxy, GError **error)
+{
+    int control[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "cannot make a socket pair: %s", g_strerror(errno));
+        return FALSE;
+    }
+    proxy->process = spawn(proxy, control[1], error);
+    fd_close(&control[1]);
+    if (!proxy->process) {
+        fd_close(&control[0]);
+        return FALSE;
+    }
+    g_clear_pointer(&proxy->last_error, g_free);
+    proxy->link = control_link_new(control[0], &link_callbacks, proxy);
+    control_link_name_peer(proxy->link, "the network's proxy");
+    proxy->lookup = name_lookup_new();
+    return TRUE;
+}
+
+gboolean network_proxy_configure(struct network_proxy *proxy,
+                                 const struct network_policy *policy,
+                                 GError **error)
+{
+    if (policy != &proxy->policy)
+        proxy->policy = *policy;
+    g_hash_table_remove_all(proxy->told);
+    if (!proxy->process) {
+        if (!network_policy_has_names(policy))
+            return TRUE;
+        g_clear_handle_id(&proxy->restart_timer, g_source_remove);
+        if (!start(proxy, error))
+            return FALSE;
+    }
+    control_link_request(
+        proxy->link, "configure",
+        json_pack("{s:o}", "network_policy", network_policy_to_json(policy)),
+        NULL, NULL);
+    return TRUE;
+}
+
+void network_proxy_get_status(struct network_proxy *proxy,
+                              control_link_done done, void *opaque)
+{
+    control_link_request(proxy->link, "status", NULL, done, opaque);
+}
+
+struct network_proxy *network_proxy_new(int channel, const char *log_level,
+                                        network_proxy_warning warning,
+                                        void *opaque)
+{
+    struct network_proxy *proxy = g_new0(struct network_proxy, 1);
+
+    proxy->channel = channel;
+    proxy->log_level = g_strdup(log_level);
+    proxy->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    proxy->warning = warning;
+    proxy->opaque = opaque;
+    return proxy;
+}
+
+void network_proxy_free(struct network_proxy *proxy)
+{
+    if (!proxy)
+        return;
+    g_clear_handle_id(&proxy->restart_timer, g_source_remove);
+    stop(proxy);
+    fd_close(&proxy->channel);
+    g_hash_table_unref(proxy->told);
+    g_free(proxy->last_error);
+    g_free(proxy->log_level);
+    g_free(proxy);
+}

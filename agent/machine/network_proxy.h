@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_proxy - the process stepback-proxy beside stepback-net.
+ *
+ * stepback-net hands it the guest's connections to names; this side gives it
+ * the names' addresses, and reports what it refuses. It is started with the
+ * first policy that has names, and started again if it ends; its connections
+ * end with it, and the guest may open new ones.
+ *
+ * Threads: all on the main thread (see child.h).
+ */
+#ifndef AGENT_MACHINE_NETWORK_PROXY_H
+#define AGENT_MACHINE_NETWORK_PROXY_H
+
+#include <jansson.h>
+
+#include "agent/client/control_link.h"
+#include "common/network_policy.h"
+
+#define NETWORK_PROXY_PROGRAM "stepback-proxy"
+
+struct network_proxy;
+
+/* A warning for the frontend: the payload of event.warning; taken. */
+typedef void (*network_proxy_warning)(json_t *payload, void *opaque);
+
+/* channel: the end of stepback-net's channel (net/name_channel.h) for the
+ * proxy; taken. */
+struct network_proxy *network_proxy_new(int channel, const char *log_level,
+                                        network_proxy_warning warning,
+                                        void *opaque);
+void network_proxy_free(struct network_proxy *proxy);
+
+/* Apply this policy (copied): before stepback-net does if it allows more, so
+ * that no connection finds the proxy with the old one. The process is started
+ * if the policy has names. Return FALSE and ERROR_VM_LAUNCH_FAILED if that
+ * fails. */
+gboolean network_proxy_configure(struct network_proxy *proxy,
+                                 const struct network_policy *policy,
+                                 GError **error);
+
+/* The answer's payload: {"connections","total","refused","bytes":{}}; the
+ * request fails if there is no process. */
+void network_proxy_get_status(struct network_proxy *proxy,
+                              control_link_done done, void *opaque);
+
+#endif
