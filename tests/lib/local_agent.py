@@ -18,7 +18,7 @@ def begin(place, user=False, **payload):
         env = {"HOME": place.root + "/home"}
     agent = Agent(place, wrapper=wrapper, STEPBACK_QEMU=None,
                   XDG_STATE_HOME=place.root + "/state", **env)
+    payload.setdefault("network_policy", "disabled")
     payload.setdefault("working_directories", [{"path": place.share}])
-    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
-                 **payload))
+    ok(agent.ask("session.start", isolation="local", **payload))
     return agent

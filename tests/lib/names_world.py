@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small Internet with names, for tests of network policies that list names.
+
+The test runs in network and mount namespaces of its own (enter()). Beyond a
+link there is the world: 192.0.2.2, with servers on 198.51.100.7 and
+2001:db8:1::7, and a name server on 198.51.100.53 that writes down what it is
+asked.
+
+    port 80     HTTP: answers with the request's method, path and Host
+    port 443    the same by TLS, with a certificate for *.example.test
+    port 22     speaks first: "SSH-2.0-world"
+    port 5000   echoes
+"""
+import http.server
+import os
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+ADDRESS, ADDRESS6, DNS, HOST = ("198.51.100.7", "2001:db8:1::7", "198.51.100.53",
+                                "192.0.2.1")
+NAMES = {
+    "api.example.test": [ADDRESS], "other.example.test": [ADDRESS],
+    "a.b.example.test": [ADDRESS], "secret.elsewhere.test": [ADDRESS],
+    "six.example.test": [ADDRESS6],
+    "own.example.test": [HOST], "loop.example.test": ["127.0.0.1"],
+    "meta.example.test": ["169.254.169.254"], "private.example.test": ["10.9.9.9"],
+    "mapped.example.test": ["::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"],
+    "mixed.example.test": ["127.0.0.1", "203.0.113.1", ADDRESS],
+}
+
+
+def sh(line):
+    subprocess.run(line, shell=True, check=True)
+
+
+# ---- the test's side ---------------------------------------------------------
+
+def enter():
+    """Run this program again in namespaces of its own; a reason if that cannot
+    be."""
+    if os.environ.get("NAMES_WORLD"):
+        return None
+    if os.geteuid() != 0:
+        return "needs root"
+    if subprocess.run(["unshare", "-nm", "true"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        return "namespaces are unavailable"
+    os.environ["NAMES_WORLD"] = "inside"
+    os.execvp("unshare", ["unshare", "-nm", sys.executable, *sys.argv])
+
+
+class World:
+    def __init__(self, folder):
+        self.folder = folder
+        self.asked_file = folder + "/asked"
+        with open(folder + "/resolv.conf", "w", encoding="ascii") as file:
+            file.write(f"nameserver {DNS}\noptions timeout:1 attempts:1\n")
+        sh(f"mount --bind {folder}/resolv.conf $(realpath /etc/resolv.conf)")
+        sh("ip link set lo up && ip link add near type veth peer name far")
+        self.process = subprocess.Popen(
+            ["unshare", "-n", sys.executable, os.path.abspath(__file__), folder],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        while os.readlink(f"/proc/{self.process.pid}/ns/net") == \
+                os.readlink("/proc/self/ns/net"):
+            time.sleep(0.01)
+        sh(f"ip link set far netns {self.process.pid} && ip link set near up && "
+           f"ip addr add {HOST}/24 dev near && "
+           "ip addr add 2001:db8::1/64 dev near nodad")
+        self.process.stdin.write(b"go\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline() != b"ready\n":
+            sys.exit("the world did not start")
+        sh("ip route add default via 192.0.2.2 && "
+           "ip route add default via 2001:db8::2")
+
+    def asked(self):
+        """The names that were asked of the name server."""
+        with open(self.asked_file, encoding="ascii") as file:
+            return file.read().split()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+# ---- the world's side --------------------------------------------------------
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = f"{self.command} {self.path} {self.headers['Host']}\n".encode()
+        if self.headers.get("Upgrade") == "websocket" and self.path == "/ws":
+            self.send_response(101)
+            self.send_header("Upgrade", "websocket")
+            self.send_header("Connection", "Upgrade")
+            self.end_headers()
+            self.wfile.write(self.connection.recv(4096)[::-1])
+            self.close_connection = True
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        count = int(self.headers["Content-Length"])
+        total = 0
+        while total < count:
+            total += len(self.rfile.read(min(65536, count - total)))
+        body = str(total).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def serve_http(family, address, port, context=None):
+    class Server(http.server.ThreadingHTTPServer):
+        address_family = family
+        daemon_threads = True
+        request_queue_size = 64
+
+        def finish_request(self, request, client):
+            if context:
+                try:
+                    request = context.wrap_socket(request, server_side=True)
+                except OSError:
+                    return
+            super().finish_request(request, client)
+
+        def handle_error(self, *_):
+            pass
+    server = Server((address, port), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def serve_talk(address, port, greeting):
+    listener = socket.create_server((address, port), backlog=64)
+
+    def talk(connection):
+        with connection:
+            connection.sendall(greeting)
+            while data := connection.recv(65536):
+                connection.sendall(data)
+
+    def accept():
+        while True:
+            threading.Thread(target=talk, args=(listener.accept()[0],),
+                             daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def read_name(query):
+    at, labels = 12, []
+    while query[at]:
+        labels.append(query[at + 1:at + 1 + query[at]].decode().lower())
+        at += 1 + query[at]
+    return ".".join(labels), query[12:at + 5]
+
+
+def answer(query, asked):
+    name, question = read_name(query)
+    kind, = struct.unpack("!H", question[-4:-2])
+    with open(asked, "a", encoding="ascii") as file:
+        file.write(name + "\n")
+    found = [one for one in NAMES.get(name, ())
+             if kind == (28 if ":" in one else 1)]
+    code = 0x8180 if name in NAMES else 0x8183
+    records = b"".join(
+        b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, 1, 16 if ":" in one else 4) +
+        socket.inet_pton(socket.AF_INET6 if ":" in one else socket.AF_INET, one)
+        for one in found)
+    return query[:2] + struct.pack("!HHHHH", code, 1, len(found), 0, 0) + \
+        question + records
+
+
+def serve_names(asked):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((DNS, 53))
+
+    def talk():
+        while True:
+            query, peer = sock.recvfrom(4096)
+            sock.sendto(answer(query, asked), peer)
+    threading.Thread(target=talk, daemon=True).start()
+
+
+def make_certificate(folder):
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+         "/CN=world", "-addext",
+         "subjectAltName=DNS:*.example.test,DNS:a.b.example.test",
+         "-keyout", folder + "/key.pem", "-out", folder + "/cert.pem"],
+        check=True, stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder + "/cert.pem", folder + "/key.pem")
+    return context
+
+
+def world(folder):
+    """The other end; runs until its input ends."""
+    sys.stdin.readline()
+    context = make_certificate(folder)
+    sh("ip link set lo up && ip link set far up && "
+       "ip addr add 192.0.2.2/24 dev far && "
+       "ip addr add 2001:db8::2/64 dev far nodad")
+    for address in (ADDRESS + "/32", DNS + "/32", "169.254.169.254/32",
+                    "10.9.9.9/32", ADDRESS6 + "/128 nodad"):
+        sh(f"ip addr add {address.split()[0]} dev lo {' '.join(address.split()[1:])}")
+    for address in (ADDRESS, "169.254.169.254", "10.9.9.9"):
+        serve_http(socket.AF_INET, address, 80)
+        serve_http(socket.AF_INET, address, 443, context)
+    serve_http(socket.AF_INET6, ADDRESS6, 80)
+    serve_talk(ADDRESS, 22, b"SSH-2.0-world\r\n")
+    serve_talk(ADDRESS, 5000, b"")
+    open(folder + "/asked", "w", encoding="ascii").close()
+    serve_names(folder + "/asked")
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    world(sys.argv[1])

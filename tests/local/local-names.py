@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A policy of names, with real clients in sandboxes of local isolation and the
+servers of names_world.py."""
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import names_world  # noqa: E402
+from local_agent import begin  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
+from stdio_client import (contains, descendants, equal, eventually,  # noqa: E402
+                          main, ok, words_of)
+
+WEB = ["api.example.test", "*.b.example.test"]
+WORLD = None
+
+# An HTTP or TLS client that says exactly what it is told.
+ASK = """
+import socket, ssl, sys
+name, port, tls, data = sys.argv[1:5]
+s = socket.create_connection((name, int(port)), 20)
+if tls != "-":
+    c = ssl.create_default_context(cafile="cert.pem")
+    c.check_hostname = False
+    s = c.wrap_socket(s, server_hostname=None if tls == "none" else tls)
+s.settimeout(20)
+s.sendall(data.encode().decode("unicode_escape").encode())
+while got := s.recv(65536):
+    if sys.argv[5:]:
+        sys.exit(got.decode())
+    print(got.decode(), end="", flush=True)
+"""
+
+
+def open_names(place, names, **more):
+    allow = {"allow": list(names)}
+    allow.update(more)
+    shutil.copy(WORLD.folder + "/cert.pem", place.share)
+    return begin(place, network_policy=allow)
+
+
+def say(agent, command):
+    """The exit code and the output of a command."""
+    out = agent.place.share + "/out"
+    report = ok(agent.ask("agent.execute",
+                          command="{ %s; } >%s 2>&1" % (command, out)))
+    with open(out, encoding="utf-8") as file:
+        return report["exit_code"], file.read()
+
+
+def good(agent, command):
+    code, text = say(agent, command)
+    equal((command, code, text if code else ""), (command, 0, ""))
+    return text
+
+
+def bad(agent, command):
+    code, text = say(agent, command)
+    assert code != 0, (command, text)
+    return text
+
+
+def ask(name, port, data="", tls="-"):
+    return shlex.join(["/usr/bin/python3", "-c", ASK, name, str(port), tls, data])
+
+
+def get(name, host=None, more=""):
+    return ask(name, 80, "GET / HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\n"
+               "%s\\r\\n" % (host or name, more))
+
+
+def curl(url, *words):
+    return shlex.join(["curl", "-sS", "-m", "20", "--cacert",
+                       "cert.pem", *words, url])
+
+
+def warned(agent):
+    return [message["payload"]["message"] for message in agent.seen
+            if message["type"] == "event.warning"]
+
+
+def reports(agent, text):
+    """A warning with this text comes."""
+    if not any(text in one for one in warned(agent)):
+        agent.until(lambda m: m["type"] == "event.warning" and
+                    text in m["payload"]["message"])
+
+
+@sandbox_test
+def clients(place):
+    """curl, wget, Python and OpenSSL reach a listed name, by HTTP and TLS"""
+    agent = open_names(place, WEB)
+    contains(good(agent, curl("https://api.example.test/x")),
+             "GET /x api.example.test")
+    contains(good(agent, curl("http://a.b.example.test/y")),
+             "GET /y a.b.example.test")
+    contains(good(agent, "wget -qO- http://api.example.test/z"),
+             "GET /z api.example.test")
+    contains(good(agent, "printf 'GET /o HTTP/1.0\\r\\nHost: api.example.test\\r\\n"
+                  "\\r\\n' | openssl s_client -quiet -connect api.example.test:443 "
+                  "-servername API.example.test 2>/dev/null; true"), "GET /o")
+    contains(good(agent, get("api.example.test")), "GET / api.example.test")
+    # Two requests on one connection, and a body.
+    contains(good(agent, curl("http://api.example.test/1", "http://api.example.test/2")),
+             "GET /2")
+    contains(good(agent, "head -c 5000000 /dev/zero | " + curl(
+        "http://api.example.test/p", "-T", "-", "-X", "POST", "-H",
+        "Transfer-Encoding:", "-H", "Content-Length: 5000000", "-H", "Expect:")),
+        "5000000")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def other_names(place):
+    """another name does not exist, is not asked of a server, and is reported"""
+    agent = open_names(place, WEB)
+    names = ("other.example.test", "secret.elsewhere.test", "b.example.test",
+             "data.xn--evil.example.test")
+    for name in names:
+        bad(agent, curl("https://%s/" % name))
+    reports(agent, "other.example.test")
+    equal([one for one in WORLD.asked() if one in names], [])
+    # By address, and by another name server.
+    bad(agent, curl("http://%s/" % names_world.ADDRESS, "-H", "Host: api.example.test"))
+    bad(agent, curl("http://api.example.test/", "--resolve",
+                    "api.example.test:80:" + names_world.ADDRESS))
+    bad(agent, "nslookup -timeout=2 other.example.test " + names_world.DNS +
+        " || exit 1")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def the_name_is_checked(place):
+    """a connection that names another host, or none, is refused"""
+    agent = open_names(place, WEB)
+    data = "GET / HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\n\\r\\n"
+    contains(good(agent, ask("api.example.test", 443, data % "api.example.test",
+                             "api.example.test")), "GET /")
+    bad(agent, ask("api.example.test", 443, data % "x", "other.example.test"))
+    bad(agent, ask("api.example.test", 443, data % "x", "none"))
+    reports(agent, "api.example.test")
+    contains(say(agent, get("api.example.test", "other.example.test"))[1], " 403 ")
+    for wrong in (get("api.example.test", more="Host: other.example.test\\r\\n"),
+                  ask("api.example.test", 80,
+                      "GET http://other.example.test/ HTTP/1.1\\r\\nHost: "
+                      "api.example.test\\r\\n\\r\\n"),
+                  ask("api.example.test", 80,
+                      "CONNECT other.example.test:443 HTTP/1.1\\r\\nHost: "
+                      "api.example.test\\r\\n\\r\\n"),
+                  ask("api.example.test", 80, (data % "api.example.test").replace(
+                      "close", "keep-alive") + data % "other.example.test")):
+        text = say(agent, wrong)[1]
+        assert "GET / other" not in text, text
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def ports(place):
+    """a port that a rule names is open to any protocol, and no other port"""
+    agent = open_names(place, ["api.example.test:22", "raw:api.example.test:5000"])
+    contains(bad(agent, ask("api.example.test", 22) + " once"), "SSH-2.0-world")
+    contains(bad(agent, ask("api.example.test", 5000, "hello") + " once"), "hello")
+    bad(agent, curl("http://api.example.test/"))
+    reports(agent, "api.example.test")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def where_names_lead(place):
+    """a name leads to no address of the host, a private network or a cloud"""
+    names = ["*.example.test"]
+    agent = open_names(place, names)
+    for name in ("own", "loop", "meta", "private", "mapped"):
+        bad(agent, curl("http://%s.example.test/" % name))
+        reports(agent, name + ".example.test")
+    contains(good(agent, get("mixed.example.test")), "GET /")
+    contains(good(agent, get("six.example.test")), "GET /")
+    equal(agent.close(), 0)
+    agent = open_names(place, names + ["10.9.9.9"])
+    contains(good(agent, get("private.example.test")), "GET /")
+    bad(agent, curl("http://meta.example.test/"))
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def a_policy_that_changes(place):
+    """names come and go while the sandbox runs; a connection to one that goes ends"""
+    agent = open_names(place, ["api.example.test:5000"])
+    command = ("exec 3<>/dev/tcp/api.example.test/5000; echo one >&3; read -u 3 a; "
+               "echo got $a; read -u 3 a || echo over")
+    started = ok(agent.ask("exec.start", command=shlex.join(["bash", "-c", command]),
+                           step="none", detach=True))
+    def output():
+        return ok(agent.ask("exec.output", exec_id=started["exec_id"]))["output"]
+    assert eventually(lambda: "got one" in str(output()), 20), output()
+    ok(agent.ask("session.configure_network",
+                 network_policy={"allow": ["other.example.test"]}))
+    assert eventually(lambda: "over" in str(output()), 20), output()
+    contains(good(agent, get("other.example.test")), "GET /")
+    bad(agent, ask("api.example.test", 5000, "x"))
+    ok(agent.ask("session.configure_network", network_policy="disabled"))
+    bad(agent, curl("http://other.example.test/", "-m", "1"))
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def a_proxy_that_ends(place):
+    """a proxy that is killed is started again, and the sandbox goes on"""
+    agent = open_names(place, WEB)
+    def proxies():
+        return [pid for pid in descendants(agent.process.pid)
+                if b"stepback-proxy" in words_of(pid)]
+    before = proxies()
+    equal(len(before), 1)
+    os.kill(before[0], 9)
+    reports(agent, "started again")
+    assert eventually(lambda: proxies() and proxies() != before, 20), proxies()
+    contains(good(agent, get("api.example.test")), "GET /")
+    equal(agent.close(), 0)
+
+
+if __name__ == "__main__":
+    why = names_world.enter()
+    if why:
+        print("1..0 # SKIP " + why)
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        WORLD = names_world.World(folder)
+        try:
+            main()
+        finally:
+            WORLD.close()
