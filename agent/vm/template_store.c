@@ -19,15 +19,20 @@
 #include "common/errors.h"
 #include "common/fd.h"
 
-#define SUFFIX ".template"
-#define FAILED ".failed"
-#define DRAFT  ".XXXXXX.draft"
-#define LOCK   "lock"
+#define SUFFIX       ".template"
+#define FAILED       ".failed"
+#define DRAFT_SUFFIX ".draft"
+#define DRAFT        ".XXXXXX" DRAFT_SUFFIX
+#define LOCK         "lock"
 
 /* A template takes 60 to 200 MiB. */
 #define ROOM ((guint64)256 << 20)
 
-enum { REFUSED_S = 600 };
+enum {
+    REFUSED_S = 600,
+    WAIT_S = 600, /* for writers of other templates */
+    WAIT_US = 200000,
+};
 
 struct template_draft {
     char *key, *path;
@@ -59,10 +64,22 @@ static void set_error(GError **error, const char *format, ...)
 
 /* ---- use ----------------------------------------------------------------- */
 
+/* Remove a template that no start can use, so that it is made again. Return the
+ * end of the message about it. */
+static const char *remove_useless(const char *path)
+{
+    struct stat st;
+
+    if (g_unlink(path) == 0)
+        return "; removed it";
+    return lstat(path, &st) == 0 ? "; remove it" : "";
+}
+
 int template_store_open(const char *key, GError **error)
 {
     g_autofree char *path = path_of(key, SUFFIX);
     fd_auto int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const char *remedy = "";
     struct stat st;
     int rc;
 
@@ -79,12 +96,13 @@ int template_store_open(const char *key, GError **error)
         futimens(fd, NULL); /* the order of removal */
         return fd_steal(&fd);
     }
-    if (rc == -EBADMSG)
-        g_unlink(path);
-    set_error(error, "%s" SUFFIX ": %s", key,
+    if (rc == -EBADMSG || rc == -EPERM || rc == -EACCES || rc == -ELOOP)
+        remedy = remove_useless(path);
+    set_error(error, "%s" SUFFIX ": %s%s", key,
               rc == -EBADMSG ? "damaged"
-              : rc == -EPERM ? "other users can access it; remove it"
-                             : g_strerror(-rc));
+              : rc == -EPERM ? "not a file that only you can access"
+                             : g_strerror(-rc),
+              remedy);
     return -1;
 }
 
@@ -246,27 +264,60 @@ gboolean template_store_prepare(GError **error)
     return FALSE;
 }
 
+/* Return whether another process writes this template. */
+static bool is_written(const char *key)
+{
+    g_autoptr(GPtrArray) entries = list_entries(DRAFT_SUFFIX);
+
+    for (guint i = 0; i < entries->len; i++) {
+        const struct entry *entry = g_ptr_array_index(entries, i);
+        g_autofree char *name = g_path_get_basename(entry->path);
+
+        if (g_str_has_prefix(name, key) && name[strlen(key)] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* Take the lock (the fd of its file). Return 0, or -EEXIST if this template
+ * exists or another process writes it, or -errno. */
+static int take_lock(int lock, const char *key)
+{
+    g_autofree char *path = path_of(key, SUFFIX);
+    gint64 limit = g_get_monotonic_time() + WAIT_S * G_TIME_SPAN_SECOND;
+
+    while (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return -errno;
+        if (access(path, F_OK) == 0 || is_written(key))
+            return -EEXIST;
+        if (g_get_monotonic_time() > limit)
+            return -ETIMEDOUT;
+        g_usleep(WAIT_US);
+    }
+    return access(path, F_OK) == 0 ? -EEXIST : 0;
+}
+
 struct template_draft *template_store_begin(const char *key, GError **error)
 {
     struct template_draft *draft = g_new0(struct template_draft, 1);
     g_autofree char *lock = path_of(LOCK, "");
-    g_autofree char *path = path_of(key, SUFFIX);
+    int rc;
 
     draft->key = g_strdup(key);
     draft->path = path_of(key, DRAFT);
     draft->fd = -1;
     draft->lock = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (draft->lock < 0 || flock(draft->lock, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK)
-            set_error(error, LOCK ": %s", g_strerror(errno));
-    } else if (access(path, F_OK) < 0) {
+    rc = draft->lock < 0 ? -errno : take_lock(draft->lock, key);
+    if (rc == 0) {
         remove_leftovers();
         draft->fd = g_mkstemp_full(draft->path, O_RDWR | O_CLOEXEC, 0600);
-        if (draft->fd < 0 ||
-            lseek(draft->fd, TEMPLATE_FILE_HEADER, SEEK_SET) < 0)
-            set_error(error, "%s", g_strerror(errno));
-        else
+        if (draft->fd >= 0 &&
+            lseek(draft->fd, TEMPLATE_FILE_HEADER, SEEK_SET) >= 0)
             return draft;
+        set_error(error, "%s", g_strerror(errno));
+    } else if (rc != -EEXIST) {
+        set_error(error, LOCK ": %s", g_strerror(-rc));
     }
     template_store_end(draft);
     return NULL;

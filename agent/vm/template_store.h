@@ -7,8 +7,8 @@
  * ${XDG_CACHE_HOME:-~/.cache}/stepback/guest/.templates/:
  *
  *     KEY.template   template_file.h, 0600
- *     KEY.*.draft    being written; left by a killed writer, the next removes
- * it KEY.failed     why it could not be made or used; ignored when it is old
+ *     KEY.*.draft    being written; the next writer removes it after a kill
+ *     KEY.failed     why it could not be made or used; ignored when it is old
  *     lock           flock()ed by the only writer
  *
  * A template can be lost at any time, and is then made again.
@@ -24,8 +24,8 @@
 #define TEMPLATE_STORE_MAX ((guint64)2 << 30)
 
 /* Open a template, positioned at its state. Return -1 without an error if there
- * is none, and with an error if it is damaged or cannot be read; a damaged one
- * is removed. */
+ * is none, and with an error if it cannot be used; a damaged one, and one that
+ * is not a file of the user alone, is removed. */
 int template_store_open(const char *key, GError **error);
 
 /* Return whether there is a template, which may yet prove damaged. */
@@ -42,8 +42,9 @@ gboolean template_store_prepare(GError **error);
 
 struct template_draft;
 
-/* Begin to write a template. Return NULL without an error if another process
- * writes one, or if this one exists. */
+/* Begin to write a template. Waits while another process writes another one,
+ * for at most 10 minutes. Return NULL without an error if this one exists, or
+ * another process writes it. */
 struct template_draft *template_store_begin(const char *key, GError **error);
 
 /* Append to the state. Fails with ERROR_IO_ERROR. */

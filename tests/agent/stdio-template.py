@@ -157,16 +157,20 @@ def a_damaged_template_is_made_again(place):
 
 @test
 def a_template_of_others_is_not_used(place):
-    """a template that another user could write is no template"""
+    """a template that another user could write is no template, and made again"""
     Machine(place).end()
     path = made(place)
     os.chmod(path, 0o620)
     machine = Machine(place).end()
     equal((machine.restored, len(machine.notes)), (False, 1))
-    contains(machine.notes[0], "other users can access it; remove it")
+    contains(machine.notes[0], "not a file that only you can access; removed it")
+    made(place)
     os.unlink(path)
     os.symlink("/dev/zero", path)
-    equal(Machine(place).end().restored, False)
+    machine = Machine(place).end()
+    equal((machine.restored, len(machine.notes)), (False, 1))
+    made(place)
+    equal(Machine(place).end().restored, True)
 
 
 @test
@@ -238,6 +242,28 @@ def a_killed_maker_leaves_no_template(place):
     equal(templates(place, "draft"), [])
     assert not os.path.exists(draft)
     equal(Machine(place).end().restored, True)
+
+
+def lock_users(place):
+    """The makers that have, or wait for, the store's lock."""
+    return [pid for pid in place.makers()
+            if any(os.path.realpath(fd).endswith("/.templates/lock")
+                   for fd in glob.glob("/proc/%d/fd/*" % pid))]
+
+
+@test
+def two_shapes_are_made(place):
+    """a template is made after another one that is being made, also if killed"""
+    first = Machine(place, "slow-save")
+    assert eventually(lambda: templates(place, "draft"), PATIENCE)
+    (maker,) = [pid for pid in place.makers() if
+                set(place.makers()) & descendants(pid)]
+    first.end()
+    Machine(place, network_policy="disabled").end()
+    assert eventually(lambda: len(lock_users(place)) == 2, PATIENCE)
+    os.kill(maker, signal.SIGKILL)
+    made(place)
+    equal(Machine(place, network_policy="disabled").end().restored, True)
 
 
 @test

@@ -2,6 +2,7 @@
  *
  * template-store-test - the files of templates: damage, limits, writers.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -106,20 +107,95 @@ static void test_bits(void)
     clear();
 }
 
+/* Return how many fds of this process are the store's lock. */
+static guint count_locks(void)
+{
+    g_autoptr(GDir) fds = g_dir_open("/proc/self/fd", 0, NULL);
+    const char *name;
+    guint count = 0;
+
+    while ((name = g_dir_read_name(fds))) {
+        g_autofree char *path = g_build_filename("/proc/self/fd", name, NULL);
+        g_autofree char *target = g_file_read_link(path, NULL);
+
+        count += target && g_str_has_suffix(target, "/.templates/lock");
+    }
+    return count;
+}
+
+/* data: whether it has ended. */
+static gpointer begin_other(gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    struct template_draft *draft = template_store_begin("other", &error);
+
+    g_atomic_int_set((gint *)data, true);
+    g_assert_no_error(error);
+    return draft;
+}
+
 static void test_writers(void)
 {
     g_autoptr(GError) error = NULL;
-    struct template_draft *draft = template_store_begin(KEY, &error);
+    struct template_draft *draft, *other;
+    GThread *thread;
+    gint ended = false;
 
+    g_assert_true(template_store_prepare(&error));
+    draft = template_store_begin(KEY, &error);
     g_assert_nonnull(draft);
-    g_assert_null(template_store_begin("other", &error));
+    g_assert_null(template_store_begin(KEY, &error));
     g_assert_no_error(error);
+    thread = g_thread_new("other", begin_other, &ended);
+    while (count_locks() < 2 && !g_atomic_int_get(&ended))
+        g_thread_yield();
     template_store_end(draft);
+    other = g_thread_join(thread);
+    g_assert_nonnull(other);
+    template_store_end(other);
     g_assert_cmpint(template_store_open(KEY, &error), ==, -1);
     g_assert_no_error(error);
     make(KEY);
     g_assert_null(template_store_begin(KEY, &error));
     g_assert_no_error(error);
+    clear();
+}
+
+static void expect_removed(const char *problem)
+{
+    g_autofree char *path = path_of(KEY);
+    g_autoptr(GError) error = NULL;
+    struct stat st;
+
+    g_assert_cmpint(template_store_open(KEY, &error), ==, -1);
+    g_assert_error(error, STEPBACK_ERROR, ERROR_IO_ERROR);
+    g_assert_nonnull(strstr(error->message, problem));
+    g_assert_nonnull(strstr(error->message, "; removed it"));
+    g_assert_cmpint(lstat(path, &st), ==, -1);
+    make(KEY);
+}
+
+static void test_useless(void)
+{
+    g_autofree char *path = path_of(KEY);
+    g_autoptr(GError) error = NULL;
+
+    make(KEY);
+    g_assert_cmpint(chmod(path, 0620), ==, 0);
+    expect_removed("not a file that only you can access");
+    g_assert_cmpint(chmod(path, 0), ==, 0);
+    if (geteuid() != 0)
+        expect_removed(g_strerror(EACCES));
+    else if (chown(path, 12345, (gid_t)-1) == 0)
+        expect_removed("not a file that only you can access");
+    g_unlink(path);
+    g_assert_cmpint(symlink("/dev/zero", path), ==, 0);
+    expect_removed(g_strerror(ELOOP));
+    g_unlink(path);
+    g_assert_cmpint(g_mkdir(path, 0700), ==, 0);
+    g_assert_cmpint(template_store_open(KEY, &error), ==, -1);
+    g_assert_nonnull(strstr(error->message, "; remove it"));
+    g_assert_cmpint(g_rmdir(path), ==, 0);
     clear();
 }
 
@@ -201,9 +277,13 @@ int main(int argc, char **argv)
                     test_state);
     g_test_add_func("/template-store/each changed bit and each cut is found",
                     test_bits);
-    g_test_add_func("/template-store/there is one writer, and no template "
-                    "before it ends",
-                    test_writers);
+    g_test_add_func(
+        "/template-store/writers of other templates wait, and there "
+        "is no template before its writer ends",
+        test_writers);
+    g_test_add_func("/template-store/a file that may be another user's is "
+                    "removed",
+                    test_useless);
     g_test_add_func(
         "/template-store/the oldest templates give way to the limit",
         test_limits);
