@@ -45,7 +45,7 @@ class World:
         os.chmod(self.qemu, 0o755)
         self.environment = {"STEPBACK_QEMU": self.qemu, "STEPBACK_FAKE_QEMU": None}
 
-    def make(self, backend):
+    def make(self, backend, cpus=0):
         with open(self.image + "/image.json") as file:
             append = json.load(file)["append"]
         own = self.place.root + "/cache/stepback/guest/" + IMAGE
@@ -53,8 +53,9 @@ class World:
         done = subprocess.run(
             [PROGRAM, "make-template", self.qemu, own + "/vmlinuz",
              own + "/initrd", disk if os.path.exists(disk) else "", append,
-             "tcg", "1024", "0", backend, "1", "0"], stderr=subprocess.PIPE,
-            text=True, env=self.place.environment(**self.environment))
+             "tcg", "1024", str(cpus), backend, "1", "0"],
+            stderr=subprocess.PIPE, text=True,
+            env=self.place.environment(**self.environment))
         if "too old for templates" in done.stderr:
             raise Skip("the image is too old for templates")
         equal((done.returncode, done.stderr), (0, ""))
@@ -66,6 +67,10 @@ class World:
         return subprocess.run(
             [PROGRAM, "pool", *options], check=True, stdout=subprocess.PIPE,
             text=True, env=self.place.environment(**self.environment)).stdout
+
+    def wait_for_pool(self):
+        assert eventually(lambda: json.loads(
+            self.pool("--json"))["waiting"] == 1, 60), self.pool()
 
 
 class Machine:
@@ -139,8 +144,7 @@ def machines_of_a_template_differ(place):
     facts = []
     for pooled in (False, False, True):
         if pooled:
-            assert eventually(lambda: json.loads(
-                world.pool("--json"))["waiting"] == 1, 60), world.pool()
+            world.wait_for_pool()
         machine = world.machine("virtiofs", pooled, pool=pooled)
         if pooled:
             equal(json.loads(world.pool("--json"))["taken"], 1)
@@ -166,12 +170,23 @@ def machines_of_a_template_differ(place):
 
 @test
 def over_9p(place):
-    """commands and undo work over 9P in a machine of a template"""
+    """commands and undo work over 9P with four processors, also from the pool"""
     world = World(place)
-    world.make("9p")
-    machine = world.machine("9p")
-    machine.check_undo(place.share)
-    machine.end()
+    world.make("9p", cpus=4)
+    world.pool("--size=1", "--image=" + IMAGE, "--accel=tcg", "--backend=9p",
+               "--cpus=4")
+    for pooled in (False, True):
+        if pooled:
+            world.wait_for_pool()
+        machine = world.machine("9p", pooled, pool=pooled, cpus=4)
+        equal(json.loads(world.pool("--json"))["taken"], int(pooled))
+        # On each of them.
+        equal(machine.run("for i in 0 1 2 3; do taskset $((1 << i)) "
+                          "sh -c 'kill -0 $$ && echo $0' $i; done"),
+              "0\n1\n2\n3\n")
+        machine.check_undo(place.share)
+        machine.end()
+    world.pool("--size=0")
 
 
 main()
