@@ -6,10 +6,14 @@
 
 #include <errno.h>
 #include <glib-unix.h>
+#include <signal.h>
 
 #include "agent/base/child.h"
 #include "agent/vm/pool_link.h"
 #include "common/fd.h"
+
+/* From POOL_KILL until the holder is killed as well: it may be stopped. */
+enum { HOLDER_MS = 1000 };
 
 struct vm_process {
     struct child *child; /* NULL: it is the holder's */
@@ -126,12 +130,32 @@ static void tell(struct vm_process *process, enum pool_message_type type)
         pool_link_send(process->link, type, 0, 0, NULL, NULL, 0);
 }
 
+/* The link is open, so the holder lives and the pid is its. QEMU dies with
+ * it. */
+static gboolean on_holder_late(gpointer data)
+{
+    struct vm_process *process = data;
+
+    process->timer = 0;
+    kill(process->holder, SIGKILL);
+    return G_SOURCE_REMOVE;
+}
+
+static void kill_by_holder(struct vm_process *process)
+{
+    g_clear_handle_id(&process->timer, g_source_remove);
+    if (process->link < 0)
+        return;
+    tell(process, POOL_KILL);
+    process->timer = g_timeout_add(HOLDER_MS, on_holder_late, process);
+}
+
 static gboolean on_grace_over(gpointer data)
 {
     struct vm_process *process = data;
 
     process->timer = 0;
-    tell(process, POOL_KILL);
+    kill_by_holder(process);
     return G_SOURCE_REMOVE;
 }
 
@@ -177,7 +201,7 @@ void vm_process_kill(struct vm_process *process)
     if (process->child)
         child_kill(process->child);
     else
-        tell(process, POOL_KILL);
+        kill_by_holder(process);
 }
 
 bool vm_process_exited_cleanly(const struct vm_process *process)

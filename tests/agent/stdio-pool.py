@@ -162,13 +162,17 @@ def the_holder_is_killed(place):
 
 @test
 def a_stubborn_machine_is_killed(place):
-    """a taken QEMU that does not end is killed, and so is one with a holder"""
-    pool = Pool(place, 1, STEPBACK_FAKE_QEMU="stubborn")
-    (qemu,) = pool.qemus()
-    machine = Machine(place)
-    equal(machine.is_pooled(), True)
-    machine.end()
-    assert died([qemu])
+    """a taken QEMU that does not end is killed, also if its holder is stopped"""
+    pool = Pool(place, 2, STEPBACK_FAKE_QEMU="stubborn")
+    for stopped in (False, True):
+        (taken,) = pool.status()["machines"][:1]
+        machine = Machine(place)
+        equal(machine.is_pooled(), True)
+        if stopped:
+            os.kill(taken["pid"], signal.SIGSTOP)
+        equal(machine.agent.ask("session.stop")["status"], "ok")
+        machine.end()
+        assert died([taken["pid"], taken["qemu_pid"]])
     pool.end()
 
 
