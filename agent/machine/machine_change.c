@@ -255,15 +255,28 @@ static gboolean on_not_unmounted(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* Warn that what commands write there stays in the guest. */
+static void warn_too_late(struct machine_folder *folder)
+{
+    g_autofree char *text = g_strdup_printf(
+        "the guest has unmounted the folder %s after the time limit; commands "
+        "no longer find it: remove it again",
+        path_of(folder));
+
+    machine_warn(folder->machine, NULL, text);
+}
+
 void machine_change_unmounted(struct machine_folder *folder, const char *error)
 {
     folder->state = error ? FOLDER_MOUNTED : FOLDER_PLUGGED;
-    if (!machine_change_is_of(folder)) /* too late */
-        return;
-    if (error)
+    if (!machine_change_is_of(folder)) {
+        if (!error)
+            warn_too_late(folder);
+    } else if (error) {
         refuse(folder, error);
-    else
+    } else {
         take_down(folder, true);
+    }
 }
 
 static void on_detached(const char *error, void *opaque)

@@ -25,7 +25,7 @@ enum {
     REFILL_MS = 1000,
     RETRY_S = 30,     /* after a failed restore */
     DISTRUST_S = 600, /* after a taken machine has failed */
-    MAKER_S = 300,    /* for which a maker of templates may run */
+    MAKER_S = 5,      /* until a maker of templates has the store's lock */
 };
 
 #define FAILED "the last machine has failed"
@@ -217,7 +217,7 @@ static const char *make_template(struct pool_keeper *keeper,
 {
     gint64 now = g_get_monotonic_time();
 
-    if (now < keeper->making_until)
+    if (now < keeper->making_until || template_store_is_locked())
         return "the machine's template is being made";
     if (!template_store_prepare(error) ||
         !template_maker_spawn(&shape->config, error))

@@ -248,6 +248,15 @@ static void remove_leftovers(void)
 
 /* ---- making -------------------------------------------------------------- */
 
+bool template_store_is_locked(void)
+{
+    g_autofree char *path = path_of(LOCK, "");
+    fd_auto int lock = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 &&
+           errno == EWOULDBLOCK;
+}
+
 gboolean template_store_prepare(GError **error)
 {
     g_autofree char *dir = guest_image_templates();

@@ -40,6 +40,9 @@ bool template_store_is_refused(const char *key);
  * no room for a template. */
 gboolean template_store_prepare(GError **error);
 
+/* Return whether a process writes a template. */
+bool template_store_is_locked(void);
+
 struct template_draft;
 
 /* Begin to write a template. Waits while another process writes another one,

@@ -12,7 +12,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pool_client import (PATIENCE, Machine, Pool, died,  # noqa: E402
-                         nothing_is_left, processes)
+                         lock_users, nothing_is_left, processes)
 from stdio_client import (Agent, PROGRAM, Skip, alive, contains,  # noqa: E402
                           equal, eventually, main, test)
 
@@ -223,6 +223,19 @@ def a_restore_fails(place):
     machine = Machine(place)
     equal((machine.is_pooled(), machine.notes), (False, []))
     machine.end()
+    pool.end()
+
+
+@test
+def a_killed_maker_is_replaced(place):
+    """kill -9 of the process that makes the pool's template: another one does"""
+    pool = Pool(place, 1, fill=False, STEPBACK_FAKE_TEMPLATE="slow-save")
+    for _ in range(2):
+        assert eventually(lambda: lock_users(place), PATIENCE)
+        contains(pool.status()["waits_for"], "template is being made")
+        maker = min(lock_users(place))  # its child has it until it closes all
+        os.kill(maker, signal.SIGKILL)
+        assert eventually(lambda: not place.makers(), PATIENCE)
     pool.end()
 
 

@@ -13,6 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from pool_client import lock_users  # noqa: E402
 from stdio_client import (Agent, PROGRAM, Skip, contains,  # noqa: E402
                           descendants, equal, eventually, main, test)
 
@@ -242,13 +243,6 @@ def a_killed_maker_leaves_no_template(place):
     equal(templates(place, "draft"), [])
     assert not os.path.exists(draft)
     equal(Machine(place).end().restored, True)
-
-
-def lock_users(place):
-    """The makers that have, or wait for, the store's lock."""
-    return [pid for pid in place.makers()
-            if any(os.path.realpath(fd).endswith("/.templates/lock")
-                   for fd in glob.glob("/proc/%d/fd/*" % pid))]
 
 
 @test

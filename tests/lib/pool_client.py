@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pool of machines over the fake QEMU, and the sessions that take from it."""
+import glob
 import json
 import os
 import subprocess
@@ -100,6 +101,13 @@ def processes(place, word):
         except OSError:
             pass
     return found
+
+
+def lock_users(place):
+    """The processes that write a template, or wait until another is written."""
+    return [pid for pid in place.makers()
+            if any(os.path.realpath(fd).endswith("/.templates/lock")
+                   for fd in glob.glob("/proc/%d/fd/*" % pid))]
 
 
 def nothing_is_left(place):
