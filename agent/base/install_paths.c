@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #define IMAGE_BUILDER "guest/build"
+#define PRESETS       "network"
 
 /* In a build directory, by links of configure. */
 #define IMAGE_BUILDER_BUILD "contrib/" IMAGE_BUILDER
+#define PRESETS_BUILD       "contrib/" PRESETS
 
 /* The directory of this program; for a libtool build tree, the build
  * directory. */
@@ -84,5 +86,30 @@ char *install_paths_find_image_builder(void)
         path = find_in(beside, IMAGE_BUILDER_BUILD);
     if (!path && !given)
         path = find_in(STEPBACK_PKGDATADIR, IMAGE_BUILDER);
+    return path;
+}
+
+/* Return dir/name if it is a folder, else NULL. */
+static char *find_folder(const char *dir, const char *name)
+{
+    g_autofree char *path = NULL;
+
+    if (!dir || !g_path_is_absolute(dir))
+        return NULL;
+    path = g_build_filename(dir, name, NULL);
+    return g_file_test(path, G_FILE_TEST_IS_DIR) ? g_steal_pointer(&path)
+                                                 : NULL;
+}
+
+char *install_paths_find_presets(void)
+{
+    const char *given = g_getenv("STEPBACK_DATADIR");
+    g_autofree char *beside = program_dir();
+    char *path = find_folder(given, PRESETS);
+
+    if (!path && !given)
+        path = find_folder(beside, PRESETS_BUILD);
+    if (!path && !given)
+        path = find_folder(STEPBACK_PKGDATADIR, PRESETS);
     return path;
 }

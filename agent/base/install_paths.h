@@ -23,4 +23,7 @@ char *install_paths_describe_missing(const char *name);
 /* Return the path of the guest image build script: a new string, or NULL. */
 char *install_paths_find_image_builder(void);
 
+/* Return the folder of the installed network presets: a new string, or NULL. */
+char *install_paths_find_presets(void);
+
 #endif

@@ -7,6 +7,8 @@
 #include <idn2.h>
 #include <string.h>
 
+#include "agent/base/network_preset.h"
+
 /* Return a new string: the entry with A-labels. */
 static char *convert(const char *entry, GError **error)
 {
@@ -31,8 +33,8 @@ static char *convert(const char *entry, GError **error)
     return result;
 }
 
-gboolean network_entry_add(struct network_policy *policy, const char *entry,
-                           GError **error)
+static gboolean add_one(struct network_policy *policy, const char *entry,
+                        GError **error)
 {
     g_autofree char *converted = NULL, *shown = NULL;
 
@@ -46,4 +48,12 @@ gboolean network_entry_add(struct network_policy *policy, const char *entry,
     shown = network_name_printable(entry);
     g_prefix_error(error, "'%s' in A-labels: ", shown);
     return FALSE;
+}
+
+gboolean network_entry_add(struct network_policy *policy, const char *entry,
+                           GError **error)
+{
+    return network_preset_name(entry)
+               ? network_preset_add(policy, entry, add_one, error)
+               : add_one(policy, entry, error);
 }

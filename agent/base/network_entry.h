@@ -2,8 +2,9 @@
  *
  * network_entry - entries of a network policy, as a user or client writes them.
  *
- * Internationalized names are converted to A-labels (IDNA 2008, with the
- * mapping of UTS 46), which stepback-net and the policy's JSON have.
+ * Presets are replaced by their entries. Internationalized names are converted
+ * to A-labels (IDNA 2008, with the mapping of UTS 46), which stepback-net and
+ * the policy's JSON have.
  */
 #ifndef AGENT_BASE_NETWORK_ENTRY_H
 #define AGENT_BASE_NETWORK_ENTRY_H

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/cli/log_above.h"
+#include "agent/base/log_above.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "copy/tree_pack.h"

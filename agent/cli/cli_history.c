@@ -17,7 +17,7 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/client/report_json.h"
-#include "agent/cli/log_above.h"
+#include "agent/base/log_above.h"
 #include "common/errors.h"
 
 static bool is_listed(const GPtrArray *steps, gint64 id)

@@ -12,7 +12,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
-#include "agent/cli/log_above.h"
+#include "agent/base/log_above.h"
 #include "interceptor/interceptor.h"
 
 void cli_lookup_place(struct cli_place *place)

@@ -13,7 +13,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_summary.h"
-#include "agent/cli/log_above.h"
+#include "agent/base/log_above.h"
 #include "agent/client/undo_client.h"
 #include "common/errors.h"
 #include "common/message.h"

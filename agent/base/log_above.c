@@ -2,7 +2,7 @@
  *
  * log_above - see log_above.h.
  */
-#include "agent/cli/log_above.h"
+#include "agent/base/log_above.h"
 
 #include <glib.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  * covers, and at a log of another user, whose steps the caller may neither see
  * nor undo.
  */
-#ifndef AGENT_CLI_LOG_ABOVE_H
-#define AGENT_CLI_LOG_ABOVE_H
+#ifndef AGENT_BASE_LOG_ABOVE_H
+#define AGENT_BASE_LOG_ABOVE_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_preset - see network_preset.h.
+ */
+#include "agent/base/network_preset.h"
+
+#include <string.h>
+
+#include "agent/base/install_paths.h"
+#include "agent/base/user_file.h"
+#include "common/errors.h"
+
+#define PRESET "preset:"
+
+struct preset {
+    struct network_policy *policy;
+    network_policy_add_fn *add;
+    bool own; /* a file of the user */
+};
+
+const char *network_preset_name(const char *entry)
+{
+    return g_str_has_prefix(entry, PRESET) ? entry + strlen(PRESET) : NULL;
+}
+
+static gboolean check_name(const char *entry, GError **error)
+{
+    const char *name = network_preset_name(entry);
+    size_t valid = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+    if (valid > 0 && valid <= NETWORK_LABEL_MAX && !name[valid])
+        return TRUE;
+    return network_name_problem(
+        error, entry, strlen(PRESET) + valid + 1,
+        "a preset's name has 1 to 63 letters a to z, digits and hyphens");
+}
+
+/* ---- places -------------------------------------------------------------- */
+
+static char *own_path(const char *name)
+{
+    return g_build_filename(g_get_user_config_dir(), "stepback", "network",
+                            name, NULL);
+}
+
+static int compare(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Return the installed presets' names: a new string. */
+static char *list_installed(const char *folder)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    GDir *dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
+    const char *name;
+
+    while (dir && (name = g_dir_read_name(dir)))
+        g_ptr_array_add(names, g_strdup(name));
+    if (dir)
+        g_dir_close(dir);
+    g_ptr_array_sort(names, compare);
+    g_ptr_array_add(names, NULL);
+    return g_strjoinv(", ", (char **)names->pdata);
+}
+
+static gboolean fail_unknown(const char *entry, const char *folder,
+                             GError **error)
+{
+    g_autofree char *own = own_path(""), *names = list_installed(folder);
+    g_autofree char *problem = g_strdup_printf(
+        "there is no such preset; use one of these: %s; or write a file in %s",
+        *names ? names : "(none is installed)", own);
+
+    return network_name_problem(error, entry, strlen(PRESET) + 1, problem);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static gboolean add_installed(const struct preset *preset, const char *entry,
+                              GError **error);
+
+static gboolean add_line(const struct preset *preset, char *line,
+                         GError **error)
+{
+    line[strcspn(line, "#")] = '\0';
+    g_strstrip(line);
+    if (!*line)
+        return TRUE;
+    if (network_preset_name(line) && preset->own)
+        return check_name(line, error) && add_installed(preset, line, error);
+    return preset->add(preset->policy, line, error);
+}
+
+static gboolean add_text(const struct preset *preset, const char *path,
+                         const char *text, GError **error)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+    for (unsigned i = 0; lines[i]; i++) {
+        if (!add_line(preset, lines[i], error)) {
+            g_prefix_error(error, "%s:%u: ", path, i + 1);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static gboolean add_installed(const struct preset *preset, const char *entry,
+                              GError **error)
+{
+    struct preset installed = { preset->policy, preset->add, false };
+    g_autofree char *folder = install_paths_find_presets();
+    g_autofree char *path = NULL, *text = NULL;
+
+    if (folder)
+        path = g_build_filename(folder, network_preset_name(entry), NULL);
+    if (!path || !g_file_get_contents(path, &text, NULL, NULL))
+        return fail_unknown(entry, folder, error);
+    return add_text(&installed, path, text, error);
+}
+
+gboolean network_preset_add(struct network_policy *policy, const char *entry,
+                            network_policy_add_fn *add, GError **error)
+{
+    struct preset preset = { policy, add, true };
+    g_autofree char *path = NULL, *text = NULL;
+    size_t length;
+
+    if (!check_name(entry, error))
+        return FALSE;
+    path = own_path(network_preset_name(entry));
+    if (!user_file_read(path, &text, &length, error))
+        return FALSE;
+    if (!text)
+        return add_installed(&preset, entry, error);
+    text = g_realloc(text, length + 1);
+    text[length] = '\0';
+    return add_text(&preset, path, text, error);
+}
