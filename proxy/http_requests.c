@@ -64,8 +64,7 @@ static enum step find_line(struct http_requests *requests, struct input *input,
     }
     requests->scanned = (size_t)(end - data) + 1;
     *ret_len = (size_t)(end - line);
-    if (*ret_len == 0 || end[-1] != '\r' ||
-        memchr(line, '\r', *ret_len) != end - 1)
+    if (memchr(line, '\r', *ret_len) != end - 1)
         return refuse(input, "a line does not end with CR LF");
     --*ret_len;
     return STEP_ON;

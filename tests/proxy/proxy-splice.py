@@ -478,6 +478,8 @@ def test_only_a_port_or_raw_passes_another_protocol(world):
             equal(read_some(guest, 11), b"220 hello\r\n", "the greeting")
             guest.sendall(b"EHLO x\r\n")
             equal(read_some(guest, 8), b"EHLO x\r\n", "the echo")
+            guest.sendall(evil)  # it is no request to a server that began
+            equal(read_some(guest, len(evil)), evil, "the echo")
             guest.close()
             guest, _ = running.connect(second.port, kind)
             guest.sendall(b"\0\1\2")
