@@ -31,30 +31,27 @@ static void job_free(struct job *job)
     g_free(job);
 }
 
-static json_t *list_addresses(const struct addrinfo *found)
+static char **list_addresses(const struct addrinfo *found)
 {
-    json_t *list = json_array();
+    GPtrArray *list = g_ptr_array_new();
     char text[NI_MAXHOST];
 
     for (; found; found = found->ai_next) {
         if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof(text),
                         NULL, 0, NI_NUMERICHOST) == 0)
-            json_array_append_new(list, json_string(text));
+            g_ptr_array_add(list, g_strdup(text));
     }
-    return list;
+    g_ptr_array_add(list, NULL);
+    return (char **)g_ptr_array_free(list, FALSE);
 }
 
 static void answer(struct job *job)
 {
-    json_t *list;
+    g_auto(GStrv) list = NULL;
 
-    if (job->rc != 0) {
-        job->done(NULL, gai_strerror(job->rc), job->opaque);
-        return;
-    }
-    list = list_addresses(job->found);
-    job->done(list, NULL, job->opaque);
-    json_decref(list);
+    if (job->rc == 0)
+        list = list_addresses(job->found);
+    job->done(list, list ? NULL : gai_strerror(job->rc), job->opaque);
 }
 
 static void start_next(struct name_lookup *lookup);

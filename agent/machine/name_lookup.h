@@ -10,15 +10,13 @@
 #ifndef AGENT_MACHINE_NAME_LOOKUP_H
 #define AGENT_MACHINE_NAME_LOOKUP_H
 
-#include <jansson.h>
-
 enum { NAME_LOOKUP_THREADS = 8, NAME_LOOKUP_WAITING = 1024 };
 
 struct name_lookup;
 
-/* addresses: a list of texts (borrowed), in the resolver's order; or NULL, and
- * problem is the reason. */
-typedef void (*name_lookup_done)(json_t *addresses, const char *problem,
+/* addresses: texts (borrowed, ended by NULL), in the resolver's order; or NULL,
+ * and problem is the reason. */
+typedef void (*name_lookup_done)(char *const *addresses, const char *problem,
                                  void *opaque);
 
 struct name_lookup *name_lookup_new(void);

@@ -43,13 +43,16 @@ struct query {
     json_int_t id;
 };
 
-static void on_found(json_t *addresses, const char *problem, void *opaque)
+static void on_found(char *const *addresses, const char *problem, void *opaque)
 {
     struct query *query = opaque;
+    json_t *list = addresses ? json_array() : NULL;
 
+    for (; addresses && *addresses; addresses++)
+        json_array_append_new(list, json_string(*addresses));
     control_link_request(query->proxy->link, "resolved",
-                         json_pack("{s:I, s:O?, s:s?}", "id", query->id,
-                                   "addresses", addresses, "error", problem),
+                         json_pack("{s:I, s:o?, s:s?}", "id", query->id,
+                                   "addresses", list, "error", problem),
                          NULL, NULL);
     g_free(query);
 }
