@@ -77,6 +77,10 @@ def every_operation_is_accepted(place):
           ("open", {"from_guest": 0, "to_guest": 0}))
     equal(agent.ask("session.configure_network", network_policy="open")
           ["payload"], {"network_policy": "open"})
+    equal(agent.ask("session.configure_network", network_policy={
+        "allow": ["raw:BÜCHER.example:22", "10.0.0.0/8"]})["payload"],
+          {"network_policy": {"allow": [
+              "10.0.0.0/8", "raw:xn--bcher-kva.example:22"], "dns": False}})
     equal(agent.error("agent.prompt", prompt="x")[0], 1004)
     # None was left out.
     equal({request["type"] for request in agent.requests.values()},
@@ -280,6 +284,8 @@ def bad_sessions_are_refused(place):
             (1004, "must be", {"network_policy": "allowlist"}),
             (1004, "10.0.0.0/8", {"network_policy": {"allow": [
                 "10.1.0.0/8"]}}),
+            (1004, "column 4", {"network_policy": {"allow": [
+                "exa mple.org"]}}),
             (1004, "no disk", {"vm_mode": "persistent"}),
             (1004, "vm_mode", {"vm_mode": "forever"}),
             (1004, "backend", {"backend": "nfs"}),
