@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A policy of names in a virtual machine: its own resolver and real clients, and
+the servers of names_world.py. The other cases are in local-names.py.
+
+It is skipped without QEMU or the image debian (STEPBACK_TEST_IMAGE names another).
+"""
+import os
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import guest_start  # noqa: E402
+import names_world  # noqa: E402
+from stdio_client import (Agent, Skip, contains, equal, main, ok,  # noqa: E402
+                          test)
+
+IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
+CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+WORLD = None
+
+HTTPS = """
+import ssl, sys, urllib.request
+context = ssl.create_default_context(cafile="cert.pem")
+print(urllib.request.urlopen(sys.argv[1], context=context, timeout=60).read())
+"""
+
+
+def say(agent, command):
+    """The exit code and the output of a command."""
+    mark = len(agent.seen)
+    report = ok(agent.ask("agent.execute", command=command + " 2>&1"))
+    return report["exit_code"], "".join(
+        m["payload"]["data"] for m in agent.seen[mark:]
+        if m["type"] == "event.terminal_output")
+
+
+def get(agent, url):
+    code, text = say(agent, "python3 https.py " + url)
+    equal((url, code, text if code else ""), (url, 0, ""))
+    return text
+
+
+@test
+def names_in_a_machine(place):
+    """a machine reaches listed names by HTTP and TLS, no other, until that changes"""
+    if not shutil.which("qemu-system-x86_64") or \
+            not os.path.exists(os.path.join(CACHE, "stepback/guest", IMAGE)):
+        raise Skip("there is no QEMU or no image " + IMAGE)
+    agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
+    shutil.copy(WORLD.folder + "/cert.pem", place.share)
+    with open(place.share + "/https.py", "w", encoding="ascii") as file:
+        file.write(HTTPS)
+    ok(agent.start(vm=guest_start.plan(agent.env, IMAGE),
+                   network_policy={"allow": ["api.example.test"]}))
+    contains(get(agent, "https://api.example.test/x"), "GET /x api.example.test")
+    contains(get(agent, "http://api.example.test/y"), "GET /y api.example.test")
+    for url in ("https://other.example.test/", "http://api.example.test:5000/",
+                "http://%s/" % names_world.ADDRESS):
+        code, text = say(agent, "python3 https.py " + url)
+        assert code != 0 and "GET" not in text, (url, text)
+    refused = [(m["payload"]["destination"], m["payload"]["protocol"])
+               for m in agent.seen if m["type"] == "event.warning" and
+               m["payload"]["code"] == "network_refused"]
+    equal(refused[0], ("other.example.test", "dns"))
+    ok(agent.ask("session.configure_network",
+                 network_policy={"allow": ["other.example.test"]}))
+    contains(get(agent, "https://other.example.test/"), "GET / other.example.test")
+    equal([one for one in WORLD.asked() if one not in
+           ("api.example.test", "other.example.test")], [])
+    equal(agent.close(), 0)
+
+
+if __name__ == "__main__":
+    why = names_world.enter()
+    if why:
+        print("1..0 # SKIP " + why)
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as folder:
+        WORLD = names_world.World(folder)
+        try:
+            main()
+        finally:
+            WORLD.close()
