@@ -13,7 +13,7 @@
 #include "net/port_socket.h"
 
 /* 256 networks take about 12 KB. */
-enum { MAX_LINE = 64 << 10, MAX_QUEUE = 256 << 10, TELL_MS = 300 };
+enum { MAX_LINE = 64 << 10, MAX_QUEUE = 256 << 10 };
 
 struct control {
     struct jsonl_channel *channel;
@@ -21,7 +21,7 @@ struct control {
     struct gateway *gateway;
     void (*closed)(void *opaque);
     void *opaque;
-    guint tell_timer;
+    guint tell_source;
     bool has_dns;
     uint8_t dns[4];
 };
@@ -162,7 +162,7 @@ static gboolean tell(gpointer data)
     const char *type;
     json_t *event;
 
-    control->tell_timer = 0;
+    control->tell_source = 0;
     while ((event = gateway_take_event(control->gateway, &type)))
         jsonl_channel_send(control->channel, message_event(type, event), true);
     return G_SOURCE_REMOVE;
@@ -172,8 +172,8 @@ void control_has_event(void *opaque)
 {
     struct control *control = opaque;
 
-    if (!control->tell_timer)
-        control->tell_timer = g_timeout_add(TELL_MS, tell, control);
+    if (!control->tell_source)
+        control->tell_source = g_idle_add(tell, control);
 }
 
 /* ---- set-up -------------------------------------------------------------- */
@@ -200,7 +200,7 @@ void control_free(struct control *control)
 {
     if (!control)
         return;
-    g_clear_handle_id(&control->tell_timer, g_source_remove);
+    g_clear_handle_id(&control->tell_source, g_source_remove);
     jsonl_channel_free(control->channel);
     fd_close(&control->ports_fd);
     g_free(control);

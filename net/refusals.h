@@ -3,7 +3,7 @@
  * refusals - the destinations that a guest tried and may not reach: addresses,
  * and names that it asked for ("dns") or connected to.
  *
- * Each destination is reported once, shortly after the first attempt, with the
+ * Each destination is reported once, at the first attempt, with the
  * number of frames so far; REFUSALS_MAX destinations at most. After that one
  * more event reports that there are others.
  */

@@ -80,27 +80,28 @@ static const char *text_of(json_t *payload, const char *key)
     return text ? text : "";
 }
 
+/* Report a connection that was refused, or failed, once for each reason. */
 static void report_connection(struct network_proxy *proxy, json_t *payload)
 {
     json_int_t port = json_integer_value(json_object_get(payload, "port"));
+    bool refused = strcmp(text_of(payload, "verdict"), "refused") == 0;
+    const char *name = text_of(payload, "name");
+    const char *reason = text_of(payload, "reason");
     g_autofree char *text = NULL;
 
-    if (strcmp(text_of(payload, "verdict"), "refused") != 0) {
-        log_debug(LOG_SESSION, "connection to %s port %" JSON_INTEGER_FORMAT,
-                  text_of(payload, "name"), port);
+    if (!refused && !reason[0])
         return;
-    }
-    text = g_strdup_printf(
-        "connection to %s (tcp port %" JSON_INTEGER_FORMAT "): %s",
-        text_of(payload, "name"), port, text_of(payload, "reason"));
+    text = g_strdup_printf("connection to %s (tcp port %" JSON_INTEGER_FORMAT
+                           "): %s",
+                           name, port, reason);
     if (g_hash_table_size(proxy->told) >= TOLD_MAX ||
         !g_hash_table_add(proxy->told, g_strdup(text)))
         return;
     log_info(LOG_SESSION, "%s", text);
     proxy->warning(json_pack("{s:s, s:s, s:s, s:s, s:I, s:i}", "code",
-                             "network_refused", "message", text, "destination",
-                             text_of(payload, "name"), "protocol", "tcp",
-                             "port", port, "count", 1),
+                             refused ? "network_refused" : "network_failed",
+                             "message", text, "destination", name, "protocol",
+                             "tcp", "port", port, "count", 1),
                    proxy->opaque);
 }
 

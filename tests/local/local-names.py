@@ -175,7 +175,7 @@ def where_names_lead(place):
     """a name leads to no address of the host, a private network or a cloud"""
     names = ["*.example.test"]
     agent = open_names(place, names)
-    for name in ("own", "loop", "meta", "private", "mapped"):
+    for name in ("own", "loop", "meta", "private", "mapped", "none"):
         bad(agent, curl("http://%s.example.test/" % name))
         reports(agent, name + ".example.test")
     contains(good(agent, get("mixed.example.test")), "GET /")
