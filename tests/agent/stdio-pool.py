@@ -54,8 +54,9 @@ def the_network_is_plugged_at_the_take(place):
     machine = Machine(place, network_policy={"allow": ["192.0.2.1"]})
     equal(machine.is_pooled(), True)
     machine.ask("datagrams 1")
-    machine.agent.until(lambda m: m["type"] == "event.warning" and
-                        m["payload"].get("code") == "network_refused")
+    assert eventually(lambda: machine.ask("echo") is not None and any(
+        m["type"] == "event.warning" and m["payload"].get("code") ==
+        "network_refused" for m in machine.agent.seen), PATIENCE)
     (console,) = [os.path.join(base, name) for base, _, names in
                   os.walk(place.runtime) for name in names
                   if name == "console.log"]
