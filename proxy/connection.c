@@ -24,6 +24,9 @@ enum {
     REFUSAL_TIME = 2 * G_USEC_PER_SEC,
 };
 
+_Static_assert((int)FLOW_MAX >= (int)GUEST_CHECK_MAX,
+               "a flow holds what is judged as a whole");
+
 struct connection {
     struct poller *poller;
     struct connection_target target;

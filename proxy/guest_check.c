@@ -9,6 +9,10 @@
 
 #include "proxy/tls_hello.h"
 
+/* A first line that is longer is judged as HTTP, whose reader does not begin
+ * again with each byte. */
+enum { FIRST_LINE_MAX = 4096 };
+
 enum looks { LOOKS_OPEN, LOOKS_TLS, LOOKS_HTTP, LOOKS_OTHER };
 
 void guest_check_init(struct guest_check *check, enum guest_check_kind kind,
@@ -57,21 +61,23 @@ static enum looks look_at_line(const char *line, size_t len, bool whole)
 }
 
 /* Some servers skip empty lines before a request. */
-static enum looks look(const char *data, size_t length)
+static enum looks look(const char *data, size_t received)
 {
+    size_t length = MIN(received, FIRST_LINE_MAX), start = 0;
+    enum looks looks = LOOKS_OPEN;
     const char *end;
-    size_t start = 0;
 
     if (length > 0 && data[0] == 22)
         return length < 2 ? LOOKS_OPEN : data[1] == 3 ? LOOKS_TLS : LOOKS_OTHER;
     while (start < length && (data[start] == '\r' || data[start] == '\n'))
         start++;
-    if (start == length)
-        return LOOKS_OPEN;
-    end = memchr(data + start, '\n', length - start);
-    return look_at_line(data + start,
-                        end ? (size_t)(end - data) - start : length - start,
-                        end != NULL);
+    if (start < length) {
+        end = memchr(data + start, '\n', length - start);
+        looks = look_at_line(data + start,
+                             (end ? (size_t)(end - data) : length) - start,
+                             end != NULL);
+    }
+    return looks == LOOKS_OPEN && length == FIRST_LINE_MAX ? LOOKS_HTTP : looks;
 }
 
 static bool set_protocol(struct guest_check *check, enum looks looks)
@@ -110,9 +116,7 @@ bool guest_check_judge(struct guest_check *check, const char *data,
         enum looks looks = look(data, length);
 
         if (looks == LOOKS_OPEN)
-            return length < GUEST_CHECK_MAX ||
-                   host_name_refuse(&check->refusal,
-                                    "the first line is too long", NULL, 0);
+            return true;
         if (!set_protocol(check, looks))
             return false;
     }

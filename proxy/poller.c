@@ -16,7 +16,7 @@ enum { AT_ONCE = 64 };
 
 struct poller {
     int fd;
-    guint source;
+    GSource *source;
     struct epoll_event found[AT_ONCE];
     int count, next; /* of found; those from next on wait to be reported */
 };
@@ -47,7 +47,13 @@ struct poller *poller_new(GError **error)
         g_free(poller);
         return NULL;
     }
-    poller->source = g_unix_fd_add(poller->fd, G_IO_IN, report, poller);
+    poller->source = g_unix_fd_source_new(poller->fd, G_IO_IN);
+    /* Otherwise GLib removes and adds the source around each report, and wakes
+     * its loop up both times. */
+    g_source_set_can_recurse(poller->source, TRUE);
+    g_source_set_callback(poller->source, (GSourceFunc)(void (*)(void))report,
+                          poller, NULL);
+    g_source_attach(poller->source, NULL);
     return poller;
 }
 
@@ -55,7 +61,8 @@ void poller_free(struct poller *poller)
 {
     if (!poller)
         return;
-    g_source_remove(poller->source);
+    g_source_destroy(poller->source);
+    g_source_unref(poller->source);
     fd_close(&poller->fd);
     g_free(poller);
 }

@@ -411,6 +411,28 @@ static void test_a_port_passes_what_a_server_begins(void)
     g_assert_false(guest_check_judge(&web, "EHLO x\r\n", 8, &passed));
 }
 
+static void test_a_long_first_line_is_http(void)
+{
+    GString *line = g_string_new("GET /");
+    size_t short_of = 4095;
+    bool ok;
+
+    while (line->len < short_of)
+        g_string_append_c(line, 'x');
+    g_assert_cmpint(look(line->str, &ok), ==, GUEST_CHECK_UNKNOWN);
+    g_string_append_c(line, 'x');
+    g_assert_cmpint(look(line->str, &ok), ==, GUEST_CHECK_HTTP);
+    g_assert_true(ok);
+    g_string_append(line, " HTTP/1.1\r\n" HOST "\r\n");
+    expect_passed(line->str);
+    g_string_assign(line, "\r\n");
+    while (line->len < short_of + 1)
+        g_string_append(line, "\r\n");
+    look(line->str, &ok);
+    g_assert_false(ok);
+    g_string_free(line, TRUE);
+}
+
 static void test_the_end_of_input(void)
 {
     struct result result = judge(GUEST_CHECK_PORT, "GET / HTT", 9);
@@ -443,6 +465,8 @@ int main(int argc, char **argv)
                     test_a_port_passes_other_protocols);
     g_test_add_func("/port/everything passes if the server begins",
                     test_a_port_passes_what_a_server_begins);
+    g_test_add_func("/port/a long first line is a request's",
+                    test_a_long_first_line_is_http);
     g_test_add_func("/end/incomplete input is refused", test_the_end_of_input);
     return g_test_run();
 }

@@ -4,6 +4,7 @@
     here    the test and its servers: PUBLIC, OTHER, PRIVATE, METADATA, PUBLIC6
     host    192.0.2.1: the proxy, in a network namespace of its own
 """
+import contextlib
 import json
 import os
 import socket
@@ -271,6 +272,30 @@ def read_some(guest, length):
         check(data, f"the connection ends after {found!r}")
         found += data
     return found
+
+
+@contextlib.contextmanager
+def proxy(world, policy=None, **options):
+    """A proxy that must end in order and keep no connection."""
+    running = Proxy(world, policy, **options)
+    try:
+        yield running
+        wait_for(lambda: running.status()["connections"] == 0,
+                 "all connections end")
+        equal(running.close(), 0, "the exit status")
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.wait()
+
+
+@contextlib.contextmanager
+def server(talk, **where):
+    running = Server(talk, **where)
+    try:
+        yield running
+    finally:
+        running.close()
 
 
 # ---- the runner -------------------------------------------------------------
