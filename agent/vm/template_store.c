@@ -360,7 +360,7 @@ gboolean template_store_commit(struct template_draft *draft, GError **error)
     if (rc == 0) {
         limit(draft->bytes);
         g_unlink(failed);
-        if (g_rename(draft->path, path) < 0)
+        if (g_rename(draft->path, path) < 0 && errno != ENOENT)
             rc = -errno;
     }
     if (rc)

@@ -54,7 +54,8 @@ struct template_draft *template_store_begin(const char *key, GError **error);
 gboolean template_store_write(struct template_draft *draft, const void *data,
                               size_t len, GError **error);
 
-/* Make the template available; the oldest ones give way to the limit. */
+/* Make the template available; the oldest ones give way to the limit. A draft
+ * that template_store_clear() has removed meanwhile is no failure. */
 gboolean template_store_commit(struct template_draft *draft, GError **error);
 
 /* Remove a draft that was not committed, and free it. NULL is allowed. */

@@ -199,6 +199,23 @@ static void test_useless(void)
     clear();
 }
 
+static void test_clear_while_written(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct template_draft *draft;
+
+    g_assert_true(template_store_prepare(&error));
+    draft = template_store_begin(KEY, &error);
+    g_assert_true(template_store_write(draft, "state", 5, &error));
+    clear();
+    g_assert_true(template_store_commit(draft, &error));
+    g_assert_no_error(error);
+    template_store_end(draft);
+    g_assert_false(template_store_exists(KEY));
+    make(KEY);
+    clear();
+}
+
 static void test_limits(void)
 {
     g_autoptr(GError) error = NULL;
@@ -281,6 +298,9 @@ int main(int argc, char **argv)
         "/template-store/writers of other templates wait, and there "
         "is no template before its writer ends",
         test_writers);
+    g_test_add_func("/template-store/a template can be removed while it is "
+                    "written",
+                    test_clear_while_written);
     g_test_add_func("/template-store/a file that may be another user's is "
                     "removed",
                     test_useless);
