@@ -250,8 +250,7 @@ def two_shapes_are_made(place):
     """a template is made after another one that is being made, also if killed"""
     first = Machine(place, "slow-save")
     assert eventually(lambda: templates(place, "draft"), PATIENCE)
-    (maker,) = [pid for pid in place.makers() if
-                set(place.makers()) & descendants(pid)]
+    maker = min(lock_users(place))
     first.end()
     Machine(place, network_policy="disabled").end()
     assert eventually(lambda: len(lock_users(place)) == 2, PATIENCE)
