@@ -157,6 +157,20 @@ def a_damaged_template_is_made_again(place):
 
 
 @test
+def a_template_of_another_machine_is_not_used(place):
+    """a template of another QEMU in its place: the machine boots, with a note"""
+    Machine(place).end()
+    path = made(place)
+    os.rename(path, path + ".kept")
+    Machine(place, vm={"memory_mb": 256}).end()
+    other = made(place)
+    os.rename(path + ".kept", other)
+    machine = Machine(place, vm={"memory_mb": 256}).end()
+    equal((machine.restored, len(machine.notes)), (False, 1))
+    contains(machine.notes[0], "damaged")
+
+
+@test
 def a_template_of_others_is_not_used(place):
     """a template that another user could write is no template, and made again"""
     Machine(place).end()
