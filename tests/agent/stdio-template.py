@@ -161,10 +161,10 @@ def a_template_of_another_machine_is_not_used(place):
     """a template of another QEMU in its place: the machine boots, with a note"""
     Machine(place).end()
     path = made(place)
-    os.rename(path, path + ".kept")
+    os.rename(path, place.root + "/kept")
     Machine(place, vm={"memory_mb": 256}).end()
     other = made(place)
-    os.rename(path + ".kept", other)
+    os.rename(place.root + "/kept", other)
     machine = Machine(place, vm={"memory_mb": 256}).end()
     equal((machine.restored, len(machine.notes)), (False, 1))
     contains(machine.notes[0], "damaged")
