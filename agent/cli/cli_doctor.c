@@ -125,6 +125,12 @@ static enum verdict check_network(const struct report *report)
     return check_program(report, "network", "stepback-net", MISSING);
 }
 
+/* Without it, no policy of names. */
+static enum verdict check_proxy(const struct report *report)
+{
+    return check_program(report, "network proxy", "stepback-proxy", SLOW);
+}
+
 static enum verdict check_image(const struct report *report)
 {
     static const char remedy[] = CLI_PROGRAM " image build";
@@ -264,10 +270,10 @@ static enum verdict check_pager(const struct report *report)
 static int check_all(struct report *report)
 {
     static enum verdict (*const checks[])(const struct report *) = {
-        check_qemu,  check_daemon,      check_9p_daemon, check_network,
-        check_image, check_image_tools, check_kvm,       check_fuse,
-        check_bwrap, check_namespaces,  check_limits,    check_qemu_img,
-        check_diff,  check_pager,
+        check_qemu,     check_daemon, check_9p_daemon,   check_network,
+        check_proxy,    check_image,  check_image_tools, check_kvm,
+        check_fuse,     check_bwrap,  check_namespaces,  check_limits,
+        check_qemu_img, check_diff,   check_pager,
     };
     enum verdict worst = GOOD;
 
