@@ -128,7 +128,7 @@ static enum verdict check_network(const struct report *report)
 /* Without it, no policy of names. */
 static enum verdict check_proxy(const struct report *report)
 {
-    return check_program(report, "network proxy", "stepback-proxy", SLOW);
+    return check_program(report, "proxy", "stepback-proxy", SLOW);
 }
 
 static enum verdict check_image(const struct report *report)
