@@ -226,10 +226,50 @@ void network_configure(struct network *network,
         done(NULL, error, NULL, opaque);
 }
 
+/* ---- figures ------------------------------------------------------------- */
+
+struct status {
+    struct network *network;
+    control_link_done done;
+    void *opaque;
+    json_t *payload; /* of the network's process; owned */
+};
+
+/* A proxy that does not answer has no figures. */
+static void on_proxy_status(json_t *payload, const GError *error, json_t *data,
+                            void *opaque)
+{
+    struct status *status = opaque;
+
+    if (payload)
+        json_object_set(status->payload, "names", payload);
+    status->done(status->payload, NULL, NULL, status->opaque);
+    json_decref(status->payload);
+    g_free(status);
+}
+
+static void on_status(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct status *status = opaque;
+
+    if (payload && status->network->proxy) {
+        status->payload = json_copy(payload);
+        network_proxy_get_status(status->network->proxy, on_proxy_status,
+                                 status);
+        return;
+    }
+    status->done(payload, error, data, status->opaque);
+    g_free(status);
+}
+
 void network_get_status(struct network *network, control_link_done done,
                         void *opaque)
 {
-    control_link_request(network->link, "status", NULL, done, opaque);
+    struct status *status = g_new0(struct status, 1);
+
+    *status = (struct status){ network, done, opaque, NULL };
+    control_link_request(network->link, "status", NULL, on_status, status);
 }
 
 /* ---- published ports ----------------------------------------------------- */

@@ -59,8 +59,8 @@ void network_configure(struct network *network,
 /* Return the address of the name server for the guest. Static. */
 const char *network_guest_dns(const struct network *network);
 
-/* The answer's payload: "network_policy", "frames" and "bytes" (net/control.h).
- */
+/* The answer's payload: "network_policy", "frames" and "bytes" (net/control.h),
+ * and with names "names" (network_proxy.h). */
 void network_get_status(struct network *network, control_link_done done,
                         void *opaque);
 

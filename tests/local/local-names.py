@@ -144,6 +144,8 @@ def the_name_is_checked(place):
     bad(agent, ask("api.example.test", 443, data % "x", "other.example.test"))
     bad(agent, ask("api.example.test", 443, data % "x", "none"))
     reports(agent, "api.example.test")
+    figures = ok(agent.ask("network.status"))["names"]
+    equal((figures["total"], figures["refused"]), (3, 2))
     contains(say(agent, get("api.example.test", "other.example.test"))[1], " 403 ")
     for wrong in (get("api.example.test", more="Host: other.example.test\\r\\n"),
                   ask("api.example.test", 80,
