@@ -14,6 +14,7 @@
 enum { FIRST_LINE_MAX = 4096 };
 
 enum looks { LOOKS_OPEN, LOOKS_TLS, LOOKS_HTTP, LOOKS_OTHER };
+    enum looks record;
 
 void guest_check_init(struct guest_check *check, enum guest_check_kind kind,
                       const char *name, unsigned port)
@@ -38,6 +39,39 @@ static bool is_method(const char *text, size_t len)
     return true;
 }
 
+/* Judge the start of TLS, if it is one. A hello of SSL 2.0 has no server name;
+ * some servers skip other records before the ClientHello. All these are then
+ * refused. */
+static enum looks look_at_record(const uint8_t *data, size_t length)
+{
+    if (data[0] >= RECORD_MIN && data[0] <= RECORD_MAX)
+        return length < 2 ? LOOKS_OPEN : data[1] == 3 ? LOOKS_TLS : LOOKS_OTHER;
+    if (!(data[0] & 0x80))
+        return LOOKS_OTHER;
+    if (length < 2)
+        return LOOKS_OPEN;
+    if (((data[0] & 0x7f) << 8 | data[1]) < HELLO_V2_MIN)
+        return LOOKS_OTHER;
+    return length < 3            ? LOOKS_OPEN
+           : data[2] == HELLO_V2 ? LOOKS_TLS
+                                 : LOOKS_OTHER;
+}
+
+/* Return whether the line is a request of HTTP/0.9, which names no host, or
+ * any. */
+static bool is_old_request(const char *line, size_t len, size_t method)
+{
+    size_t target = method;
+
+    while (target < len && (line[target] == ' ' || line[target] == '\t'))
+        target++;
+    return method == 3 && g_ascii_strncasecmp(line, "GET", 3) == 0 &&
+           target < len &&
+           (line[target] == '/' ||
+            (len - target >= 5 &&
+             g_ascii_strncasecmp(line + target, "http:", 5) == 0));
+}
+
 /* Some servers accept bare LF, spaces in other places, and any letters. */
 static enum looks look_at_line(const char *line, size_t len, bool whole)
 {
@@ -57,7 +91,7 @@ static enum looks look_at_line(const char *line, size_t len, bool whole)
         if (g_ascii_strncasecmp(line + i, "HTTP/", 5) == 0)
             return LOOKS_HTTP;
     }
-    return LOOKS_OTHER;
+    return is_old_request(line, len, method) ? LOOKS_OLD : LOOKS_OTHER;
 }
 
 /* Some servers skip empty lines before a request. */
@@ -65,10 +99,14 @@ static enum looks look(const char *data, size_t received)
 {
     size_t length = MIN(received, FIRST_LINE_MAX), start = 0;
     enum looks looks = LOOKS_OPEN;
+    enum looks record;
     const char *end;
 
-    if (length > 0 && data[0] == 22)
-        return length < 2 ? LOOKS_OPEN : data[1] == 3 ? LOOKS_TLS : LOOKS_OTHER;
+    if (length == 0)
+        return LOOKS_OPEN;
+    record = look_at_record((const uint8_t *)data, length);
+    if (record != LOOKS_OTHER)
+        return record;
     while (start < length && (data[start] == '\r' || data[start] == '\n'))
         start++;
     if (start < length) {
@@ -86,6 +124,9 @@ static bool set_protocol(struct guest_check *check, enum looks looks)
         check->protocol = GUEST_CHECK_TLS;
     else if (looks == LOOKS_HTTP)
         check->protocol = GUEST_CHECK_HTTP;
+    else if (check->kind == GUEST_CHECK_PORT && looks == LOOKS_OLD)
+        return host_name_refuse(&check->refusal, "HTTP/0.9 is not allowed",
+                                NULL, 0);
     else if (check->kind == GUEST_CHECK_PORT)
         check->protocol = GUEST_CHECK_PASSED;
     else

@@ -198,6 +198,15 @@ static const struct field *find_field(const char *name, size_t len)
     return NULL;
 }
 
+/* Some servers take '_' for '-', and so see a field that this one does not. */
+static bool is_alike(const char *name, size_t len)
+{
+    g_autofree char *text = g_strndup(name, len);
+
+    return memchr(name, '_', len) &&
+           find_field(g_strdelimit(text, "_", '-'), len);
+}
+
 /* Divide "name: value"; the value may have bytes above 127 (obs-text), but no
  * control characters. */
 static bool divide(const char *line, size_t len, size_t *ret_name,
@@ -210,6 +219,8 @@ static bool divide(const char *line, size_t len, size_t *ret_name,
         return refuse(refusal, "a field is folded");
     if (!colon || !is_token(line, (size_t)(colon - line)))
         return refuse(refusal, "a field's name is malformed");
+    if (is_alike(line, (size_t)(colon - line)))
+        return refuse(refusal, "a field's name has an underscore for a hyphen");
     for (value = colon + 1; value < end; value++) {
         if (g_ascii_iscntrl(*value) && *value != '\t')
             return refuse(refusal, "a field has a control character");

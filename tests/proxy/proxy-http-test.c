@@ -171,6 +171,12 @@ static const struct bad {
     { "POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n",
       "ambiguous" },
     { GET HOST "Connection: x, Host\r\n\r\n", "Connection" },
+
+    /* Some servers take '_' for '-'. */
+    { POST "Content-Length: 5\r\nTransfer_Encoding: chunked\r\n\r\n",
+      "underscore" },
+    { POST "Transfer-Encoding: chunked\r\ncontent_length: 5\r\n\r\n",
+      "underscore" },
     { GET HOST "Connection: content-length\r\n\r\n", "Connection" },
     { GET HOST "Connection: Transfer-Encoding\r\n\r\n", "Connection" },
 };
@@ -366,7 +372,10 @@ static void test_a_port_passes_other_protocols(void)
         "SSH-2.0-OpenSSH_9\r\n",
         "*1\r\n$4\r\nPING\r\n",
         "GET key\r\n",
+        "GET\r\n",
         "\200\1",
+        "\200\56\2",
+        "\25\2",
         "<stream:stream to='x'>",
         "\26\1",
         "\1",
@@ -379,6 +388,16 @@ static void test_a_port_passes_other_protocols(void)
         "GET / HTTP/1.1 \r\nHost: evil.example\r\n\r\n",
         "PRI * HTTP/2.0\r\n",
         "GET /\303\274 http/1.1\r\n",
+        /* HTTP/0.9, which some servers answer for any host. */
+        "GET /\r\n",
+        "get\t/index.html\n",
+        "GET http://evil.example/\r\n",
+        /* TLS, begun by other records, which some servers skip. */
+        "\25\3\1",
+        "\24\3\3",
+        /* TLS without a server name: a hello of SSL 2.0. */
+        "\200\56\1\3\3",
+        "\201\1\1",
     };
     bool ok;
 
