@@ -32,6 +32,7 @@ struct gateway {
     struct shares shares;
     struct host_routes *routes;
     struct frame_filter filter;
+    struct network_policy before; /* the filter's policy before the last */
     struct dns_alias alias;
     struct neighbours neighbours;
     struct refusals refusals;
@@ -327,6 +328,17 @@ void gateway_free(struct gateway *gateway)
     g_free(gateway);
 }
 
+/* The check of a connection's bytes cannot become stricter. */
+static bool name_stays(const struct gateway *gateway, const char *name,
+                       unsigned port)
+{
+    enum network_name_verdict verdict = network_policy_judge_name(
+        &gateway->filter.policy, name, port);
+
+    return verdict != NAME_DENIED &&
+           verdict >= network_policy_judge_name(&gateway->before, name, port);
+}
+
 static bool stays(const struct network_address *peer, unsigned port,
                   void *opaque)
 {
@@ -340,8 +352,7 @@ static bool stays(const struct network_address *peer, unsigned port,
     const char *name = names_find(gateway->names, peer);
 
     if (name)
-        return network_policy_judge_name(&gateway->filter.policy, name, port) !=
-               NAME_DENIED;
+        return name_stays(gateway, name, port);
     if (gateway->filter.has_dns && !peer->v6 && port == DNS &&
         memcmp(peer->bytes, gateway->alias.server, 4) == 0)
         return gateway->filter.policy.dns ||
@@ -396,6 +407,7 @@ void gateway_configure(struct gateway *gateway,
                                    gateway);
     }
     choose_server(gateway, policy, dns);
+    gateway->before = gateway->filter.policy;
     gateway->filter.policy = *policy;
     memset(&gateway->refusals, 0, sizeof(gateway->refusals));
     shares_begin(&gateway->shares);

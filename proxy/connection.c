@@ -397,6 +397,24 @@ void connection_give_up(struct connection *connection, bool refused,
     settle(connection);
 }
 
+unsigned connection_addresses(const struct connection *connection,
+                              const struct network_address **ret_list)
+{
+    const struct dial *dial = &connection->dial;
+
+    if (dial->next == 0)
+        return 0;
+    *ret_list = &dial->addresses[dial->next - 1];
+    return connection->server_fd >= 0 ? 1 : dial->count - dial->next + 1;
+}
+
+void connection_revoke(struct connection *connection)
+{
+    connection->refused = true;
+    end(connection, true, "the policy no longer allows the server's address");
+    settle(connection);
+}
+
 void connection_tick(struct connection *connection, gint64 now)
 {
     if (connection->connect_until > 0 && now >= connection->connect_until)

@@ -64,6 +64,14 @@ void connection_dial(struct connection *connection,
 void connection_give_up(struct connection *connection, bool refused,
                         const char *reason);
 
+/* Set ret_list to the addresses (borrowed) that the connection uses or still
+ * tries. Return their number. */
+unsigned connection_addresses(const struct connection *connection,
+                              const struct network_address **ret_list);
+
+/* The policy no longer allows one of these addresses. */
+void connection_revoke(struct connection *connection);
+
 /* Enforce the time limits. Call it a few times a second. Return whether that is
  * needed at present. */
 void connection_tick(struct connection *connection, gint64 now);

@@ -52,10 +52,39 @@ void connections_free(struct connections *connections)
     g_free(connections);
 }
 
+static bool permits(struct connections *connections,
+                    const struct connection *connection,
+                    const struct network_address *address)
+{
+    return address_rules_permit(&connections->policy, address,
+                                connection_target(connection)->port,
+                                host_routes_is_host, connections->routes);
+}
+
+static bool permits_all(struct connections *connections,
+                        const struct connection *connection)
+{
+    const struct network_address *list;
+    unsigned count = connection_addresses(connection, &list);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (!permits(connections, connection, &list[i]))
+            return false;
+    }
+    return true;
+}
+
+/* stepback-net ends the connections to names that are no longer allowed. */
 void connections_configure(struct connections *connections,
                            const struct network_policy *policy)
 {
+    g_autoptr(GList) all = g_hash_table_get_values(connections->open);
+
     connections->policy = *policy;
+    for (GList *at = all; at; at = at->next) {
+        if (!permits_all(connections, at->data))
+            connection_revoke(at->data);
+    }
 }
 
 /* ---- a connection's life ------------------------------------------------- */
@@ -152,9 +181,7 @@ void connections_resolved(struct connections *connections, gint64 id,
     if (!connection)
         return;
     for (unsigned i = 0; i < count && found < DIAL_ADDRESSES; i++) {
-        if (address_rules_permit(&connections->policy, &addresses[i],
-                                 connection_target(connection)->port,
-                                 host_routes_is_host, connections->routes))
+        if (permits(connections, connection, &addresses[i]))
             permitted[found++] = addresses[i];
     }
     if (found > 0) {

@@ -201,6 +201,26 @@ def test_policies_that_change():
     guest.close()
 
 
+def test_a_stricter_check():
+    """A connection ends if its bytes would now be checked more."""
+    guest = Guest({"allow": ["raw:api.example.org:443"]}, lab.DNS)
+    address = address_of(guest, "api.example.org")
+    for before, policy, check_now in (
+            ("raw", {"allow": ["api.example.org:443"]}, "port"),
+            ("port", {"allow": ["api.example.org"]}, "web"),
+            ("web", "open", "raw"), ("raw", NAMES, "web")):
+        connection = guest.connect(address, port=443)
+        message, proxied = take(guest)
+        equal(message["check"], before, "the check")
+        guest.configure(network_policy=policy)
+        if policy == "open":
+            exchange(connection, proxied)
+        else:
+            proxied.settimeout(3)
+            equal(proxied.recv(100), b"", f"{before} to {check_now}")
+    guest.close()
+
+
 def test_a_proxy_that_does_not_keep_up():
     """Connections beyond what the channel takes are refused, not kept."""
     guest = Guest(NAMES, lab.DNS)

@@ -234,6 +234,40 @@ def test_internal_addresses_are_refused(world):
         equal(running.ended(number)["address"], PRIVATE, "the address")
 
 
+def test_a_policy_that_takes_an_address_back(world):
+    """It ends connections to the address, and attempts, and no others."""
+    both = {"allow": [NAME, PRIVATE + "/32", "10.77.0.8/32"]}
+    with proxy(world, both) as running, \
+            server(echo, address=PRIVATE) as to, server(echo) as public:
+        sh("ip route replace blackhole 10.77.0.8/32")
+        running.addresses = [PRIVATE]
+        guest, number = running.connect(to.port)
+        guest.sendall(b"x")
+        equal(read_some(guest, 1), b"x", "the echo")
+        running.addresses = ["10.77.0.8"]
+        waiting, attempt = running.connect(to.port)
+        wait_for(lambda: any(kind == "event.resolve" and
+                             payload["id"] == attempt
+                             for kind, payload in list(running.events)),
+                 "the attempt")
+        running.addresses = [PUBLIC]
+        other, _ = running.connect(public.port)
+        other.sendall(b"x")
+        equal(read_some(other, 1), b"x", "the echo")
+        running.request("configure", {"network_policy": both})
+        guest.sendall(b"y")
+        equal(read_some(guest, 1), b"y", "the same policy")
+        running.request("configure", {"network_policy": {"allow": [NAME]}})
+        for one, end in ((guest, number), (waiting, attempt)):
+            equal(read_all(one)[0], b"", "the end")
+            event = running.ended(end)
+            equal(event["verdict"], "refused", "the verdict")
+            check("no longer allows" in event["reason"], event["reason"])
+        other.sendall(b"z")
+        equal(read_some(other, 1), b"z", "a public address")
+        other.close()
+
+
 def test_other_addresses_are_tried(world):
     with proxy(world) as running, server(echo) as to:
         # The first refuses; nothing answers at the second.
