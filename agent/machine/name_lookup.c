@@ -4,8 +4,11 @@
  */
 #include "agent/machine/name_lookup.h"
 
+#include <arpa/inet.h>
 #include <glib.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -31,14 +34,30 @@ static void job_free(struct job *job)
     g_free(job);
 }
 
+/* Without the scope of an IPv6 address, which getnameinfo() would add. */
+static bool format_address(const struct sockaddr *address,
+                           char ret_text[INET6_ADDRSTRLEN])
+{
+    struct sockaddr_in6 in6;
+    struct sockaddr_in in;
+
+    if (address->sa_family == AF_INET6) {
+        memcpy(&in6, address, sizeof(in6));
+        return inet_ntop(AF_INET6, &in6.sin6_addr, ret_text, INET6_ADDRSTRLEN);
+    }
+    if (address->sa_family != AF_INET)
+        return false;
+    memcpy(&in, address, sizeof(in));
+    return inet_ntop(AF_INET, &in.sin_addr, ret_text, INET6_ADDRSTRLEN);
+}
+
 static char **list_addresses(const struct addrinfo *found)
 {
     GPtrArray *list = g_ptr_array_new();
-    char text[NI_MAXHOST];
+    char text[INET6_ADDRSTRLEN];
 
     for (; found; found = found->ai_next) {
-        if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof(text),
-                        NULL, 0, NI_NUMERICHOST) == 0)
+        if (format_address(found->ai_addr, text))
             g_ptr_array_add(list, g_strdup(text));
     }
     g_ptr_array_add(list, NULL);

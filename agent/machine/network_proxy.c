@@ -62,13 +62,19 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
     const char *name = json_string_value(json_object_get(payload, "name"));
     struct query *query;
 
-    /* The policy is asked again: the proxy reads data of the guest. */
-    if (!name || !network_policy_lists_name(&proxy->policy, name))
+    if (!name)
         return;
     query = g_new(struct query, 1);
     *query = (struct query){ proxy, json_integer_value(
                                         json_object_get(payload, "id")) };
-    name_lookup_start(proxy->lookup, name, on_found, query);
+    /* The policy is asked again: the proxy reads data of the guest. An open
+     * network lists no names, but a guest may still use the addresses that it
+     * has got for some. */
+    if (proxy->policy.kind != NETWORK_OPEN &&
+        !network_policy_lists_name(&proxy->policy, name))
+        on_found(NULL, "the network policy does not list it", query);
+    else
+        name_lookup_start(proxy->lookup, name, on_found, query);
 }
 
 /* ---- messages of the process --------------------------------------------- */

@@ -211,6 +211,18 @@ def a_policy_that_changes(place):
 
 
 @sandbox_test
+def a_network_that_opens(place):
+    """a program may keep the address of a name when the network becomes open"""
+    agent = open_names(place, WEB)
+    address = good(agent, "getent ahostsv4 api.example.test").split()[0]
+    contains(address, "198.18.")
+    ok(agent.ask("session.configure_network", network_policy="open"))
+    contains(good(agent, ask(address, 80, "GET / HTTP/1.1\\r\\nHost: api.example.test"
+                             "\\r\\nConnection: close\\r\\n\\r\\n")), "GET /")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
 def a_proxy_that_ends(place):
     """a proxy that is killed is started again, and the sandbox goes on"""
     agent = open_names(place, WEB)
