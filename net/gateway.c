@@ -382,14 +382,14 @@ static void choose_server(struct gateway *gateway,
                           const struct network_policy *policy,
                           const uint8_t *dns)
 {
-    const uint8_t *server = dns;
+    bool host = dns && memcmp(dns, gateway->alias.guest, 4) != 0;
+    const uint8_t *server = host ? dns : NULL;
 
     gateway->own_dns = network_policy_has_names(policy) &&
-                       !(dns && policy->dns);
+                       !(host && policy->dns);
     if (gateway->own_dns)
         server = names_server;
-    gateway->alias.has_server = server &&
-                                memcmp(server, gateway->alias.guest, 4) != 0;
+    gateway->alias.has_server = server != NULL;
     if (gateway->alias.has_server)
         memcpy(gateway->alias.server, server, 4);
     gateway->filter.has_dns = gateway->alias.has_server;

@@ -160,7 +160,7 @@ static void judge(struct connection *connection)
     up->passed += passed;
     length -= passed;
     if (ok && up->ended && length > 0) {
-        ok = guest_check_end(check, length);
+        ok = guest_check_end(check, held + passed, length);
         if (ok && !guest_check_waits(check)) {
             up->passed += length;
             length = 0;

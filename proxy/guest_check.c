@@ -13,8 +13,11 @@
  * again with each byte. */
 enum { FIRST_LINE_MAX = 4096 };
 
-enum looks { LOOKS_OPEN, LOOKS_TLS, LOOKS_HTTP, LOOKS_OTHER };
-    enum looks record;
+enum looks { LOOKS_OPEN, LOOKS_TLS, LOOKS_HTTP, LOOKS_OLD, LOOKS_OTHER };
+
+/* Of TLS: record types (RFC 8446, 5.1), and the least length of a hello of
+ * SSL 2.0 (RFC 5246, E.2). */
+enum { RECORD_MIN = 20, RECORD_MAX = 24, HELLO_V2 = 1, HELLO_V2_MIN = 9 };
 
 void guest_check_init(struct guest_check *check, enum guest_check_kind kind,
                       const char *name, unsigned port)
@@ -94,8 +97,9 @@ static enum looks look_at_line(const char *line, size_t len, bool whole)
     return is_old_request(line, len, method) ? LOOKS_OLD : LOOKS_OTHER;
 }
 
-/* Some servers skip empty lines before a request. */
-static enum looks look(const char *data, size_t received)
+/* Some servers skip empty lines before a request, and take one whose line ends
+ * with the connection. over: no byte follows. */
+static enum looks look(const char *data, size_t received, bool over)
 {
     size_t length = MIN(received, FIRST_LINE_MAX), start = 0;
     enum looks looks = LOOKS_OPEN;
@@ -113,7 +117,7 @@ static enum looks look(const char *data, size_t received)
         end = memchr(data + start, '\n', length - start);
         looks = look_at_line(data + start,
                              (end ? (size_t)(end - data) : length) - start,
-                             end != NULL);
+                             end != NULL || over);
     }
     return looks == LOOKS_OPEN && length == FIRST_LINE_MAX ? LOOKS_HTTP : looks;
 }
@@ -154,7 +158,7 @@ bool guest_check_judge(struct guest_check *check, const char *data,
 {
     *ret_passed = 0;
     if (check->protocol == GUEST_CHECK_UNKNOWN) {
-        enum looks looks = look(data, length);
+        enum looks looks = look(data, length, false);
 
         if (looks == LOOKS_OPEN)
             return true;
@@ -171,12 +175,16 @@ bool guest_check_judge(struct guest_check *check, const char *data,
     return true;
 }
 
-bool guest_check_end(struct guest_check *check, size_t length)
+bool guest_check_end(struct guest_check *check, const char *data, size_t length)
 {
     if (length == 0 || guest_check_waits(check))
         return true;
-    if (check->protocol == GUEST_CHECK_UNKNOWN)
-        return set_protocol(check, LOOKS_OTHER);
+    if (check->protocol == GUEST_CHECK_UNKNOWN) {
+        enum looks looks = look(data, length, true);
+
+        if (!set_protocol(check, looks == LOOKS_OPEN ? LOOKS_OTHER : looks))
+            return false;
+    }
     return check->protocol == GUEST_CHECK_PASSED ||
            host_name_refuse(&check->refusal,
                             check->protocol == GUEST_CHECK_TLS

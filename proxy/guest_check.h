@@ -50,7 +50,8 @@ bool guest_check_judge(struct guest_check *check, const char *data,
 
 /* The guest sends no more bytes, after data, which did not pass. Return false
  * if they are refused; else they pass. */
-bool guest_check_end(struct guest_check *check, size_t length);
+bool guest_check_end(struct guest_check *check, const char *data,
+                     size_t length);
 
 /* The server has sent these bytes. Judge the guest's bytes again if it returns
  * true. */

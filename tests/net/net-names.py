@@ -136,6 +136,10 @@ def test_dns_of_the_host():
     guest.send(udp(SERVER, 53, query("other.example.org")))
     check(guest.wait(lambda found: found.is_refusal()), "no server")
     address_of(guest, "api.example.org")
+    # A host whose server has the guest's address for its own, from now on.
+    guest.configure(dns_server=SERVER)
+    guest.send(udp(SERVER, 53, query("other.example.org")))
+    check(guest.wait(lambda found: found.is_refusal()), "the guest's own")
     guest.close()
 
 

@@ -209,7 +209,8 @@ static void test_a_truncated_hello_waits(void)
 
         g_assert_true(result.ok);
         g_assert_cmpuint(result.passed, ==, 0);
-        g_assert_false(guest_check_end(&result.check, whole->len - hello.cut));
+        g_assert_false(guest_check_end(&result.check, (const char *)whole->data,
+                                       whole->len - hello.cut));
     }
     g_byte_array_unref(whole);
 }
