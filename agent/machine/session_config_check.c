@@ -4,6 +4,8 @@
  */
 #include "agent/machine/session_config_check.h"
 
+#include <sys/sysinfo.h>
+
 #include "agent/machine/share_check.h"
 #include "common/errors.h"
 #include "common/real_path.h"
@@ -82,10 +84,32 @@ static gboolean check_rootfs(const struct session_config *config,
     return FALSE;
 }
 
+gboolean session_config_check_memory(const struct session_config *config,
+                                     GError **error)
+{
+    struct sysinfo host;
+    guint64 host_mb;
+
+    if (sysinfo(&host) < 0)
+        return TRUE;
+    host_mb = (guint64)host.totalram * host.mem_unit >> 20;
+    if (config->memory_mb <= host_mb)
+        return TRUE;
+    g_set_error(
+        error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+        "--memory (\"memory_mb\"): %u MiB is more than the %" G_GUINT64_FORMAT
+        " MiB of the host; use a smaller size",
+        config->memory_mb, host_mb);
+    return FALSE;
+}
+
 gboolean session_config_check(const struct session_config *config,
                               GError **error)
 {
-    return check_rootfs(config, error) && check_ports(config, error) &&
+    return check_rootfs(config, error) &&
+           (config->isolation != ISOLATION_VM ||
+            session_config_check_memory(config, error)) &&
+           check_ports(config, error) &&
            session_directory_complete(
                config->directories, config->n_directories,
                config->isolation == ISOLATION_LOCAL, error) &&

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_config_check - check that a session may use its folders and ports.
+ * session_config_check - check that a session may use its folders, ports and
+ * memory.
  */
 #ifndef AGENT_MACHINE_SESSION_CONFIG_CHECK_H
 #define AGENT_MACHINE_SESSION_CONFIG_CHECK_H
 
 #include "agent/machine/session_config.h"
 
-/* Complete and check the folders of a configuration. Fails with
+/* Check that a virtual machine has at most the memory of the host. Fails with
+ * ERROR_INVALID_FIELD. */
+gboolean session_config_check_memory(const struct session_config *config,
+                                     GError **error);
+
+/* Check a configuration, and complete its folders. Fails with
  * ERROR_INVALID_FIELD, ERROR_INVALID_DIRECTORY or ERROR_NO_NETWORK. */
 gboolean session_config_check(const struct session_config *config,
                               GError **error);

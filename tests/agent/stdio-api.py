@@ -292,6 +292,8 @@ def bad_sessions_are_refused(place):
             (1004, "accel", {"vm": {"accel": "fast"}}),
             (1004, "memory_mb", {"vm": {"memory_mb": 1}}),
             (1004, "memory_mb", {"vm": {"memory_mb": 127}}),
+            (1004, "of the host; use a smaller size",
+             {"vm": {"memory_mb": 1 << 20}}),
             (1004, "image", {"vm": {"image": "../x"}}),
             (2003, "stepback image build", {"vm": {"image": "other"}}),
             (2003, "/no/kernel", {"vm": {"kernel": "/no/kernel"}})):
