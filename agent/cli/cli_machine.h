@@ -242,7 +242,8 @@ gboolean cli_machine_network(const struct cli_machine *machine,
 
 /* Return the first option whose value differs from what a machine has (the
  * payload of session.start, with all defaults): static, or NULL. Options that
- * were not given agree with any machine, and so do defaults. */
+ * were not given agree with any machine, and so do defaults and options that
+ * matter only when a machine starts. */
 const char *cli_machine_conflict(const struct cli_machine *machine,
                                  json_t *session);
 

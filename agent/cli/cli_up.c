@@ -120,6 +120,19 @@ static bool has_folders(const struct sandbox_record *record,
     return folders->len == count + 1;
 }
 
+/* Of the options that matter only when a machine starts. */
+static const char *start_conflict(json_t *session,
+                                  const struct cli_machine *machine)
+{
+    json_t *vm = json_object_get(session, "vm");
+
+    if (machine->no_template && !json_is_false(json_object_get(vm, "template")))
+        return "--no-template";
+    if (machine->no_pool && !json_is_false(json_object_get(vm, "pool")))
+        return "--no-pool";
+    return NULL;
+}
+
 /* Return the option that its configuration does not have, or NULL. */
 static const char *conflict(const struct sandbox_record *record,
                             const struct up *up)
@@ -131,6 +144,8 @@ static const char *conflict(const struct sandbox_record *record,
 
     if (!option)
         option = cli_guest_conflict(&up->machine.guest, session, true);
+    if (!option && !sandbox_record_is_live(record))
+        option = start_conflict(session, &up->machine);
     if (!option && up->idle_timeout != IDLE_UNSET && up->idle_timeout != idle)
         option = "--idle-timeout";
     if (!option && !has_folders(record, up))

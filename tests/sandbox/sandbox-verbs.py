@@ -95,12 +95,14 @@ def up_with_options(place):
              ("--persist", "--persist"), ("--new-disk", "--new-disk"),
              ("--publish=:80", "--publish"),
              ("--user=nobody", "--user"), ("--host-ids", "--host-ids"),
-             ("--force-share", "--force-share"))
+             ("--force-share", "--force-share"), ("--no-pool", "--no-pool"),
+             ("--no-template", "--no-template"))
     for word, option in other[:2]:
         refused(place, "up", word, part="sandbox share: already runs without "
                 "this %s; leave the option out, or remove the sandbox with "
                 "'stepback rm -f share'\n" % option)
-    for words in (own, (), ("share", *own), ("-C", place.share)):
+    for words in (own, (), ("share", *own), ("-C", place.share),
+                  ("--no-pool", "--no-template")):
         code, out, err = call(place, "up", *words)
         equal((code, out), (0, "share\n"))
         contains(err, "sandbox share: already running")
