@@ -9,6 +9,7 @@
 #include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/base/install_paths.h"
@@ -17,6 +18,8 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_pool_show.h"
+#include "agent/machine/guest_image.h"
+#include "agent/machine/session_config_check.h"
 #include "agent/vm/pool_client.h"
 #include "agent/vm/pool_service.h"
 #include "agent/vm/pool_wire.h"
@@ -126,11 +129,30 @@ static int show(bool json)
     return CLI_OK;
 }
 
+/* Check the machines before a pool that works is replaced. */
+static gboolean check_shape(const struct cli_machine *machine, GError **error)
+{
+    struct session_config *config = cli_machine_shape(machine, error);
+    struct guest_image *image = NULL;
+
+    if (config && session_config_check_memory(config, error))
+        image = guest_image_find(config->image, config->kernel, config->initrd,
+                                 config->disk, error);
+    if (config)
+        session_config_free(config);
+    if (!image)
+        return FALSE;
+    guest_image_free(image);
+    return TRUE;
+}
+
 /* End the pool that runs, and start another one. */
 static int change(const struct options *options, char **words)
 {
     g_autoptr(GError) error = NULL;
 
+    if (options->size > 0 && !check_shape(&options->machine, &error))
+        return cli_options_failed("%s", error->message);
     pool_client_end(&error);
     if (error)
         return cli_options_failed("%s", error->message);
@@ -167,6 +189,14 @@ static int run(struct options *options, char **words)
     return change(options, words);
 }
 
+/* Return whether an option of the machines was given. */
+static bool has_shape(const struct cli_machine *machine)
+{
+    return machine->image || machine->memory || machine->cpus ||
+           machine->accel || machine->backend || machine->kernel ||
+           machine->initrd || machine->network || machine->no_network;
+}
+
 static int check_and_run(struct options *options, bool sized, bool aged,
                          char **words)
 {
@@ -178,8 +208,10 @@ static int check_and_run(struct options *options, bool sized, bool aged,
                                  "seconds, from 1");
     if (sized && options->start)
         return cli_options_wrong("pool: use --size or --start, not both");
-    if (!sized && !options->start && (aged || options->serve))
-        return cli_options_wrong("pool: --size is missing");
+    if (!sized && !options->start &&
+        (aged || options->serve || has_shape(&options->machine)))
+        return cli_options_wrong("pool: the options of machines need --size=N "
+                                 "or --start");
     return run(options, words);
 }
 
@@ -210,7 +242,10 @@ int cli_pool(int argc, char **argv)
         return CLI_USAGE;
     sized = options.size != G_MININT;
     aged = options.max_age != G_MININT;
-    if (argc > 1)
+    if (argc > 1 && strcmp(argv[1], "stop") == 0)
+        status = cli_options_wrong("pool: 'stop' is no argument; end the pool "
+                                   "with: " CLI_PROGRAM " pool --size=0");
+    else if (argc > 1)
         status = cli_options_wrong("pool: '%s' is one argument too many",
                                    argv[1]);
     else

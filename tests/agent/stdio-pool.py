@@ -307,10 +307,18 @@ def another_size(place):
     equal((status["size"], len(status["machines"])), (3, 3))
     assert all(m["memory_bytes"] > 0 for m in status["machines"])
     contains(pool.command(), "3 of 3 machines wait, ")
-    wrong = subprocess.run([PROGRAM, "pool", "--size=65"], env=pool.env,
-                           stderr=subprocess.PIPE, text=True)
-    equal(wrong.returncode, 2)
-    contains(wrong.stderr, "must be a number from 0 to 64")
+    keeper = pool.keeper()
+    for words, code, part in (
+            (["--size=65"], 2, "must be a number from 0 to 64"),
+            (["--image=debian"], 2, "need --size=N or --start"),
+            (["stop"], 2, "end the pool with: stepback pool --size=0"),
+            (["--size=1", "--image=nope"], 1, "stepback image build"),
+            (["--size=1", "--memory=1048576"], 1, "use a smaller size")):
+        wrong = subprocess.run([PROGRAM, "pool", *words], env=pool.env,
+                               stderr=subprocess.PIPE, text=True)
+        equal((words, wrong.returncode), (words, code))
+        contains(wrong.stderr, part)
+    equal(pool.keeper(), keeper)
     pool.end()
     equal(pool.status(), {"size": 0, "waiting": 0, "machines": []})
 

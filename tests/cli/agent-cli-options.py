@@ -168,7 +168,8 @@ def qemu_gets_processors_and_memory(place):
     contains(qemu(place), "-m 2048M -smp 3 ")
     refused(place, "run", "--cpus=2", "--", "true", part="without this --cpus",
             status=125)
-    good(place, "run", "--cpus=3", "--memory=2048", "--", "exit 0")
+    good(place, "run", "--cpus=3", "--memory=2048", "--no-pool",
+         "--no-template", "--", "exit 0")
     for option, part in (("--cpus=0", "from 1 to 255, not '0'"),
                          ("--cpus=many", "not 'many'"),
                          ("--memory=64", "from 128"),
@@ -179,6 +180,11 @@ def qemu_gets_processors_and_memory(place):
                          ("--no-persist", "leave one of them out")):
         refused(place, "run", "--persist", option, "--", "true", part=part,
                 status=2)
+    for words, status in ((("run", "--new"), 125), (("up", "another"), 1),
+                          (("pool", "--size=1"), 1)):
+        refused(place, *words, "--memory=1048576", *(
+            ("--", "true") if words[0] == "run" else ()), status=status,
+            part="--memory (\"memory_mb\"): 1048576 MiB is more than the ")
 
 
 @sandbox_test
