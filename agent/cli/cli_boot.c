@@ -210,28 +210,47 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
 
 /* ---- output -------------------------------------------------------------- */
 
+static bool is_within(int part)
+{
+    return (part >= FIRMWARE && part <= SHIM) ||
+           (part >= LOAD && part <= PLUG) ||
+           (part >= WAKE && part <= POOL_PLUG);
+}
+
+/* Print the durations from first to last that were measured, if any, below a
+ * heading. */
+static void print_parts(const struct trials *trials, const char *heading,
+                        enum part first, enum part last)
+{
+    if (boot_trial_median(trials->times[last]) < 0)
+        return;
+    printf("%s", heading);
+    for (int part = (int)first; part <= (int)last; part++) {
+        gint64 us = boot_trial_median(trials->times[part]);
+
+        if (us >= 0)
+            printf("%s%8.0f ms  %s\n", is_within(part) ? "  " : "",
+                   (double)us / 1000, names[part]);
+    }
+}
+
 static void print_times(const struct trials *trials, enum accel accel,
                         unsigned rounds)
 {
     gint64 ratio = boot_trial_median(trials->ratios);
+    g_autofree char *heading = g_strdup_printf(
+        "Boot of a guest with %s, medians of %u round%s:\n", accel_name(accel),
+        rounds, rounds == 1 ? "" : "s");
 
-    printf("Boot of a guest with %s, medians of %u round%s:\n",
-           accel_name(accel), rounds, rounds == 1 ? "" : "s");
-    for (int part = 0; part < PARTS; part++) {
-        gint64 us = boot_trial_median(trials->times[part]);
-        bool within = (part >= FIRMWARE && part <= SHIM) ||
-                      (part >= LOAD && part <= PLUG) ||
-                      (part >= WAKE && part <= POOL_PLUG);
-
-        if (us >= 0)
-            printf("%s%8.0f ms  %s\n", within ? "  " : "", (double)us / 1000,
-                   names[part]);
-    }
+    print_parts(trials, heading, DAEMONS, FLOOR);
     if (ratio > 0)
-        printf("%10.2f  times the floor until the shim answers\n",
+        printf("%10.2f  times the floor until the shim answers (the floor is "
+               "the least that a boot takes)\n",
                (double)ratio / 1000);
+    print_parts(trials, "\nStart from a template:\n", LOAD, RESTORED);
+    print_parts(trials, "\nStart with a machine of the pool:\n", WAKE, POOLED);
     if (trials->no_template)
-        printf("No start from a template: %s\n", trials->no_template);
+        printf("\nNo start from a template: %s\n", trials->no_template);
 }
 
 static void print_json(const struct trials *trials, enum accel accel,
