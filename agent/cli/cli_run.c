@@ -221,13 +221,22 @@ static void on_executed(const struct answer *answer, const GError *error,
     stop(run);
 }
 
+static const char *how_it_started(const struct session_status *status)
+{
+    if (status->config->isolation == ISOLATION_LOCAL)
+        return "";
+    return status->pooled     ? ", from the pool"
+           : status->restored ? ", from its template"
+                              : ", booted";
+}
+
 static void print_start(const struct run *run)
 {
     struct session_status status;
 
     session_get_status(run->session, &status);
-    fprintf(stderr, CLI_PROGRAM ": the sandbox is up after %.1f s\n",
-            (double)status.boot_ms / 1000);
+    fprintf(stderr, CLI_PROGRAM ": the sandbox is up after %.1f s%s\n",
+            (double)status.boot_ms / 1000, how_it_started(&status));
 }
 
 /* Even without --verbose: the host may have chosen a port. */

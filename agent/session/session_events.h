@@ -43,6 +43,8 @@ struct session_status {
     const struct session_config *config;
     enum accel accel;
     gint64 boot_ms;
+    bool restored;    /* it continued from its template, or the pool's */
+    bool pooled;      /* it was taken from the pool */
     bool held;        /* the machine is paused */
     const char *disk; /* the machine's disk, or NULL */
     GPid holder;      /* as machine_holder() */

@@ -30,6 +30,8 @@ void session_get_status(const struct session *session,
     ret_status->config = session->config;
     ret_status->accel = machine_accel(machine);
     ret_status->boot_ms = machine_boot_ms(machine);
+    ret_status->restored = machine_is_restored(machine);
+    ret_status->pooled = machine_is_pooled(machine);
     /* QEMU may not have reported the pause yet. */
     ret_status->held = session->questions->len > 0 || machine_is_held(machine);
     ret_status->disk = machine_disk(machine);

@@ -350,6 +350,15 @@ def it_is_told(place):
     for verb in (["ps"], ["stats", "--no-stream"]):
         text = call(*verb)
         assert re.search(r"^\(pool\) .*MiB", text), text
+    for option, how in (("-v", "from the pool"),
+                        ("--no-pool", "from its template"),
+                        ("--no-template", "booted")):
+        run = subprocess.run([PROGRAM, "run", "-v", "--accel=tcg", option, "--",
+                              "exit 0"], env=pool.env, cwd=place.share, text=True,
+                             stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        equal((option, run.returncode), (option, 0))
+        assert re.search(r"is up after [0-9.]+ s, %s\n" % how, run.stderr), (
+            option, run.stderr)
     pool.end()
 
 
