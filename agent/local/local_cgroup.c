@@ -174,10 +174,11 @@ static gboolean check_asked(const struct local_cgroup *cgroup,
     for (size_t i = 0; i < G_N_ELEMENTS(asked); i++) {
         if (!asked[i].missing)
             continue;
-        g_set_error(error, STEPBACK_ERROR, ERROR_NO_CGROUP,
-                    "%s: local isolation cannot limit it, as cgroups cannot be "
-                    "used: %s; %s; or omit the option",
-                    asked[i].option, reason, remedy);
+        g_set_error(
+            error, STEPBACK_ERROR, ERROR_NO_CGROUP,
+            "%s: local isolation cannot limit it, as cgroups cannot be "
+            "used: %s; %s; or omit the option, or its line in config.ini",
+            asked[i].option, reason, remedy);
         return FALSE;
     }
     return TRUE;

@@ -88,7 +88,7 @@ def refused(place, *parts, **more):
         status, _, err = run(place, "true", options=("--no-network", option), **more)
         equal((option, status), (option, 125))
         for part in (option.split("=")[0] + ": local isolation cannot limit it",
-                     "or omit the option", *parts):
+                     "or omit the option, or its line in config.ini", *parts):
             contains(err, part)
 
 
