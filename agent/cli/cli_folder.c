@@ -13,6 +13,7 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_table.h"
+#include "common/errors.h"
 #include "common/json_bytes.h"
 
 typedef struct request {
@@ -118,6 +119,31 @@ static int add(const struct sandbox_record *record, const char *path,
     return CLI_OK;
 }
 
+/* Return whether no shared folder has this label or path. */
+static bool is_unknown(const struct sandbox_record *record, const char *folder)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *answer = cli_sandbox_ask(
+        record, "undo.history",
+        json_pack("{s:s, s:i}", "directory", folder, "limit", 1), &error);
+
+    json_decref(answer);
+    return g_error_matches(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
+}
+
+static int remove_failed(const struct sandbox_record *record, const char *name,
+                         const char *folder, GError *error)
+{
+    if (!g_error_matches(error, STEPBACK_ERROR, ERROR_INVALID_FIELD) ||
+        !is_unknown(record, folder))
+        return failed(error);
+    g_error_free(error);
+    return cli_options_failed("folder rm: '%s': no shared folder has this "
+                              "label or path; '" CLI_PROGRAM
+                              " folder' lists them",
+                              name);
+}
+
 /* A folder has a label; a path may be relative. */
 static int remove_one(const struct sandbox_record *record, const char *name,
                       const struct request *request)
@@ -132,7 +158,7 @@ static int remove_one(const struct sandbox_record *record, const char *name,
         &error);
 
     if (!answer)
-        return failed(error);
+        return remove_failed(record, name, path, error);
     json_decref(answer);
     return CLI_OK;
 }

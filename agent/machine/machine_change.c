@@ -240,7 +240,7 @@ static void refuse(struct machine_folder *folder, const char *reason)
     g_autoptr(GError) error = g_error_new(
         STEPBACK_ERROR, ERROR_BUSY,
         "the guest cannot unmount the folder %s: %.300s; end what uses it, or "
-        "force it (\"force\": true, or --force)",
+        "add --force (\"force\": true in the API)",
         path_of(folder), reason);
 
     finish(folder->machine, error);

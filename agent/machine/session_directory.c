@@ -175,9 +175,15 @@ static gboolean check_apart(const struct session_directory *one,
                             const struct session_directory *other,
                             GError **error)
 {
+    if (g_str_equal(one->path, other->path)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "the working folder %s: already shared as %s", one->path,
+                    one->guest_path);
+        return FALSE;
+    }
     if (real_path_is_beneath(one->path, other->path))
-        return invalid_directory(
-            one->path, "it is, or lies in, another working folder", error);
+        return invalid_directory(one->path, "it lies in another working folder",
+                                 error);
     if (one->undo_dir && real_path_is_beneath(one->undo_dir, other->path))
         return invalid_directory(
             one->path, "its undo log would lie in another working folder",

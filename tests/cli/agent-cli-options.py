@@ -345,6 +345,24 @@ def guests_trust_the_hosts_certificates(place):
                 "--", "true", part=part, status=125, **env)
 
 
+# ---- folders ---------------------------------------------------------------
+
+@sandbox_test
+def folders(place):
+    """errors of "folder" speak of the arguments"""
+    two = os.path.join(place.root, "two")
+    os.mkdir(two)
+    up(place)
+    equal(good(place, "folder", "add", two), "/mnt/folders/two\n")
+    refused(place, "folder", "add", two,
+            part="%s: already shared as /mnt/folders/two\n" % two)
+    err = refused(place, "folder", "rm", "nope",
+                  part="folder rm: 'nope': no shared folder has this label or path")
+    equal("directory" in err, False)
+    refused(place, "folder", "rm", place.share, part="commands start")
+    equal(call(place, "folder", "rm", "two"), (0, "", ""))
+
+
 # ---- config.ini --------------------------------------------------------------
 
 @sandbox_test
