@@ -131,6 +131,22 @@ static const char *find_problem(const char *name, size_t length, size_t *ret_at)
     return NULL;
 }
 
+static bool is_address(const char *text, size_t length)
+{
+    return *text == '[' || is_network(text) || ends_in_number(text, length) ||
+           (text[length] == ':' && strchr(text + length + 1, ':') &&
+            !memchr(text, '.', length));
+}
+
+static const char *deny_problem(const struct network_name *name,
+                                const char *text, size_t length)
+{
+    if (!name->deny || !is_address(text, length))
+        return NULL;
+    return "deny: excepts names only, not addresses; remove this entry, and "
+           "list only networks that do not contain the address";
+}
+
 static const char *whole_problem(const char *name, size_t length)
 {
     const char *dot = memchr(name, '.', length);
@@ -140,7 +156,7 @@ static const char *whole_problem(const char *name, size_t length)
     if (length == 0)
         return "the name is missing; use for example api.example.org";
     if (ends_in_number(name, length))
-        return "raw: and deny: need a name, and no name ends in a number; "
+        return "raw: needs a name, and no name ends in a number; "
                "write an address by itself, as in 1.2.3.4:443";
     if (!dot || dot == name + length - 1)
         return "a name needs at least two labels, as in example.org or "
@@ -187,8 +203,10 @@ gboolean network_name_parse(const char *entry, struct network_name *ret_name,
         .below = extent.start >= strlen(BELOW) && text[-1] == '.',
     };
     size_t at = 0;
-    const char *problem = find_problem(text, extent.length, &at);
+    const char *problem = deny_problem(&name, text, extent.length);
 
+    if (!problem)
+        problem = find_problem(text, extent.length, &at);
     if (!problem) {
         at = 0;
         problem = whole_problem(text, extent.length);
