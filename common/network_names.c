@@ -197,6 +197,19 @@ bool network_names_have_below(const struct network_names *names,
     return false;
 }
 
+bool network_names_have_wildcard(const struct network_names *names,
+                                 const char *name)
+{
+    for (unsigned i = 0; i < names->count; i++) {
+        const struct network_names_entry *entry = &names->entries[i];
+
+        if (!entry->deny && entry->below &&
+            strcmp(text_of(names, entry), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool network_names_except(const struct network_names *names, const char *name)
 {
     for (unsigned i = 0; i < names->count; i++) {

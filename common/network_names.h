@@ -54,6 +54,10 @@ bool network_names_list(const struct network_names *names, const char *name);
 bool network_names_have_below(const struct network_names *names,
                               const char *name);
 
+/* Return whether the wildcard of this name, "*.NAME", is an entry. */
+bool network_names_have_wildcard(const struct network_names *names,
+                                 const char *name);
+
 /* Return whether there is an exception for the name, on any port. */
 bool network_names_except(const struct network_names *names, const char *name);
 

@@ -132,6 +132,15 @@ bool network_policy_has_below(const struct network_policy *policy,
            network_names_have_below(&policy->names, normal);
 }
 
+bool network_policy_has_wildcard(const struct network_policy *policy,
+                                 const char *name)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal) &&
+           network_names_have_wildcard(&policy->names, normal);
+}
+
 bool network_policy_excepts_name(const struct network_policy *policy,
                                  const char *name)
 {

@@ -115,6 +115,10 @@ bool network_policy_lists_name(const struct network_policy *policy,
 bool network_policy_has_below(const struct network_policy *policy,
                               const char *name);
 
+/* Return whether the list has the wildcard of the name, "*.NAME". */
+bool network_policy_has_wildcard(const struct network_policy *policy,
+                                 const char *name);
+
 /* Return whether an exception includes the name, on any port: it must not be
  * asked of the host's name server. */
 bool network_policy_excepts_name(const struct network_policy *policy,

@@ -16,10 +16,13 @@
  *
  * and to the supervisor:
  *
- *     event.refused {destination, protocol, port, count}
+ *     event.refused {destination, protocol, port, count, reason}
  *                              destination: an address, or a name, of which
  *                              protocol "dns" is a query; null stands for all
- *                              destinations that are not reported individually
+ *                              destinations that are not reported individually.
+ *                              reason: only of a query: "not_listed",
+ *                              "excepted" by deny:, or "above_wildcard", the
+ *                              name whose names below are listed
  *     event.limited {kind, limit, count}
  *                              a guest has reached its limit of flows of a kind
  *                              (tcp dns_tcp udp dns icmp inbound); once for

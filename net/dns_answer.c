@@ -25,6 +25,15 @@ static enum dns_code judge(const struct network_policy *policy,
                : DNS_NXDOMAIN;
 }
 
+/* Programs ask for other types of names that they do not need (SRV, NS). */
+static bool is_refused(const struct network_policy *policy,
+                       const struct dns_query *query)
+{
+    return (query->type == DNS_A || query->type == DNS_AAAA) &&
+           query->name[0] != '\0' &&
+           !network_policy_lists_name(policy, query->name);
+}
+
 enum dns_outcome dns_answer(const struct network_policy *policy,
                             struct name_table *table, const uint8_t *query,
                             size_t length, struct dns_answer *ret_answer)
@@ -40,8 +49,11 @@ enum dns_outcome dns_answer(const struct network_policy *policy,
         code = judge(policy, table, &parsed, address, &has_address, &pass_on);
     ret_answer->code = code;
     g_strlcpy(ret_answer->name, parsed.name, sizeof(ret_answer->name));
+    ret_answer->refused = false;
     if (pass_on)
         return ret_answer->outcome = DNS_PASS_ON;
+    ret_answer->refused = (code == DNS_NXDOMAIN || code == DNS_NOERROR) &&
+                          is_refused(policy, &parsed);
     ret_answer->length = dns_answer_write(
         &parsed, query, code, has_address ? address : NULL, ret_answer->bytes);
     return ret_answer->outcome = DNS_ANSWERED;

@@ -28,6 +28,8 @@ enum dns_outcome {
 struct dns_answer {
     enum dns_outcome outcome;
     enum dns_code code;
+    /* A query for an address of a name that has none by the policy. */
+    bool refused;
     char name[NETWORK_NAME_MAX + 1]; /* normalized; or "" */
     size_t length;
     uint8_t bytes[DNS_ANSWER_MAX];

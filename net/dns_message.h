@@ -32,7 +32,7 @@ enum dns_code {
     DNS_BADVERS = 16, /* of OPT */
 };
 
-enum dns_type { DNS_A = 1 };
+enum dns_type { DNS_A = 1, DNS_AAAA = 28 };
 
 /* The longest answer: header, question, an address, OPT. */
 enum { DNS_ANSWER_MAX = 12 + 255 + 4 + 16 + 11 };

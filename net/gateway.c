@@ -146,7 +146,7 @@ static void refuse(struct gateway *gateway, const struct frame *frame,
     const char *name = names_find(gateway->names, &frame->target);
 
     if (name ? refusals_add_name(&gateway->refusals, name, "tcp",
-                                 frame->target_port)
+                                 frame->target_port, NULL)
              : refusals_add(&gateway->refusals, frame))
         gateway->has_event(gateway->opaque);
     reject(gateway, frame, now_ms);

@@ -33,11 +33,22 @@ struct names {
 
 /* ---- queries ------------------------------------------------------------- */
 
-/* Report a name that does not exist for the guest. */
+/* Why the policy does not list the name: the "reason" of event.refused. */
+static const char *reason_of(const struct network_policy *policy,
+                             const char *name)
+{
+    if (network_policy_excepts_name(policy, name))
+        return "excepted";
+    return network_policy_has_wildcard(policy, name) ? "above_wildcard"
+                                                     : "not_listed";
+}
+
+/* Report a name that has no address for the guest. */
 static void note(struct names *names, const struct dns_answer *answer)
 {
-    if (answer->code == DNS_NXDOMAIN && answer->name[0] != '\0' &&
-        refusals_add_name(names->refusals, answer->name, "dns", DNS))
+    if (answer->refused &&
+        refusals_add_name(names->refusals, answer->name, "dns", DNS,
+                          reason_of(names->policy, answer->name)))
         names->refused(names->opaque);
 }
 

@@ -48,10 +48,11 @@ bool refusals_add(struct refusals *refusals, const struct frame *frame)
 }
 
 bool refusals_add_name(struct refusals *refusals, const char *name,
-                       const char *protocol, unsigned port)
+                       const char *protocol, unsigned port, const char *reason)
 {
     struct refusal refusal = {
         .protocol = protocol,
+        .reason = reason,
         .port = port,
         .frames = 1,
     };
@@ -64,12 +65,12 @@ static json_t *describe(const struct refusal *refusal)
 {
     char text[INET6_ADDRSTRLEN];
 
-    return json_pack("{s:s, s:s, s:i, s:I}", "destination",
-                     refusal->name[0]
-                         ? refusal->name
+    return json_pack(
+        "{s:s, s:s, s:i, s:I, s:s*}", "destination",
+        refusal->name[0] ? refusal->name
                          : network_address_format(&refusal->target, text),
-                     "protocol", refusal->protocol, "port", (int)refusal->port,
-                     "count", (json_int_t)refusal->frames);
+        "protocol", refusal->protocol, "port", (int)refusal->port, "count",
+        (json_int_t)refusal->frames, "reason", refusal->reason);
 }
 
 json_t *refusals_tell(struct refusals *refusals)

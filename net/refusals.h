@@ -24,6 +24,7 @@ struct refusals {
         struct network_address target;
         char name[NETWORK_NAME_MAX + 1]; /* instead of target, if not empty */
         const char *protocol;            /* static */
+        const char *reason;              /* static; NULL: none */
         unsigned port;
         uint64_t frames;
         bool reported;
@@ -33,9 +34,10 @@ struct refusals {
 /* The functions return true if there is something new to report. */
 bool refusals_add(struct refusals *refusals, const struct frame *frame);
 
-/* name: normalized (network_name.h). protocol: static, "tcp" or "dns". */
+/* name: normalized (network_name.h). protocol: static, "tcp" or "dns". reason:
+ * static, of a query (control.h), or NULL. */
 bool refusals_add_name(struct refusals *refusals, const char *name,
-                       const char *protocol, unsigned port);
+                       const char *protocol, unsigned port, const char *reason);
 
 /* Return the payload of the next event.refused, or NULL. */
 json_t *refusals_tell(struct refusals *refusals);

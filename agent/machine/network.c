@@ -46,6 +46,22 @@ static bool is_name_server(const char *destination, json_int_t port)
                           strcmp(destination, NETWORK_LINK_OTHER_DNS) == 0);
 }
 
+static char *describe_query(const char *name, const char *reason)
+{
+    if (g_strcmp0(reason, "excepted") == 0)
+        return g_strdup_printf("the name %s is excepted by deny: in the "
+                               "network policy",
+                               name);
+    if (g_strcmp0(reason, "above_wildcard") == 0)
+        return g_strdup_printf("the network policy does not list the name %s; "
+                               "*.%s does not include it: add it to the list "
+                               "to allow it",
+                               name, name);
+    return g_strdup_printf("the network policy does not list the name %s; "
+                           "add it to the list to allow it",
+                           name);
+}
+
 static char *describe_refusal(json_t *payload)
 {
     const char *destination = json_string_value(
@@ -58,9 +74,8 @@ static char *describe_refusal(json_t *payload)
         return g_strdup("the network policy blocks the guest from further "
                         "addresses, which are not reported one by one");
     if (g_strcmp0(protocol, "dns") == 0)
-        return g_strdup_printf("the network policy does not list the name %s; "
-                               "add it to the list to allow it",
-                               destination);
+        return describe_query(
+            destination, json_string_value(json_object_get(payload, "reason")));
     if (is_name_server(destination, port))
         return g_strdup("the network policy blocks the guest's DNS queries; "
                         "add dns to the list to allow them");

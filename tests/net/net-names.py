@@ -18,7 +18,7 @@ import net_lab as lab  # noqa: E402
 from net_checks import check, equal, is_shut, main, says  # noqa: E402
 from net_guest import *  # noqa: E402,F403
 
-A, AAAA, HTTPS, TXT = 1, 28, 65, 16
+A, AAAA, HTTPS, TXT, SRV, NS = 1, 28, 65, 16, 33, 2
 OK, NXDOMAIN = 0, 3
 NAMES = {"allow": ["api.example.org", "*.pkg.example.net:5432", lab.LISTED,
                    "deny:bad.pkg.example.net"]}
@@ -100,9 +100,26 @@ def test_queries():
     for name in ("other.example.org", "x.api.example.org",
                  "localhost", "xapi.example.org"):
         equal(resolve(guest, name), (NXDOMAIN, []), name)
-    found = [one["destination"] for one in guest.refused()
-             if one["protocol"] == "dns"]
-    check("other.example.org" in found, found)
+    found = {one["destination"]: one["reason"] for one in guest.refused()
+             if one["protocol"] == "dns"}
+    equal(found, {"example.org": "not_listed", "net": "not_listed",
+                  "pkg.example.net": "above_wildcard",
+                  "bad.pkg.example.net": "excepted",
+                  "other.example.org": "not_listed",
+                  "x.api.example.org": "not_listed",
+                  "localhost": "not_listed",
+                  "xapi.example.org": "not_listed"}, "reasons")
+    guest.close()
+
+
+def test_other_types_are_not_reported():
+    guest = Guest(NAMES, lab.DNS)
+    for kind in (HTTPS, TXT, SRV, NS):
+        equal(resolve(guest, "other.example.org", kind), (NXDOMAIN, []), kind)
+        equal(resolve(guest, "pkg.example.net", kind), (OK, []), kind)
+    equal(resolve(guest, "last.example.org", AAAA), (NXDOMAIN, []), "AAAA")
+    equal([one["destination"] for one in guest.refused()],
+          ["last.example.org"], "reported")
     guest.close()
 
 
