@@ -105,11 +105,11 @@ static void answer_refusal(struct connection *connection)
     if (check->protocol != GUEST_CHECK_HTTP)
         return;
     body = g_strdup_printf("Stepback refused this request to %s: %s.\n"
-                           "A sandbox with --network=%s allows it.\n",
+                           "Add %s to --network to allow it.\n",
                            connection->target.name, connection->reason,
                            other[0] ? other : "NAME");
     if (!other[0])
-        *strstr(body, "A sandbox with") = '\0';
+        *strstr(body, "Add NAME to --network") = '\0';
     answer = g_strdup_printf("HTTP/1.1 403 Forbidden\r\n"
                              "Content-Type: text/plain\r\n"
                              "Content-Length: %zu\r\n"

@@ -186,7 +186,7 @@ def test_each_http_request_is_checked(world):
         guest, number = running.connect(to.port, "web")
         status, text = ask(client(guest), "evil.example.org")
         equal(status, 403, "another host in the first request")
-        check("--network=evil.example.org" in text and NAME in text, text)
+        check("Add evil.example.org to --network" in text and NAME in text, text)
         guest.close()
         equal(running.ended(number)["from_guest"], 0, "bytes to the server")
         equal(Answers.hosts, [NAME, f"{NAME}:{to.port}"], "what arrived")
