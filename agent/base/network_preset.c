@@ -43,9 +43,24 @@ static char *own_path(const char *name)
                             name, NULL);
 }
 
+static bool has_own(const char *entry)
+{
+    g_autofree char *path = own_path(network_preset_name(entry));
+
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
 static int compare(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static gboolean fail_nested(const char *entry, GError **error)
+{
+    return network_name_problem(
+        error, entry, 1,
+        "a preset can include installed presets only; write the entries of "
+        "yours here instead");
 }
 
 /* Return the installed presets' names: a new string. */
@@ -78,7 +93,7 @@ static gboolean fail_unknown(const char *entry, const char *folder,
 /* ---- files --------------------------------------------------------------- */
 
 static gboolean add_installed(const struct preset *preset, const char *entry,
-                              GError **error);
+                              bool nested, GError **error);
 
 static gboolean add_line(const struct preset *preset, char *line,
                          GError **error)
@@ -88,7 +103,8 @@ static gboolean add_line(const struct preset *preset, char *line,
     if (!*line)
         return TRUE;
     if (network_preset_name(line) && preset->own)
-        return check_name(line, error) && add_installed(preset, line, error);
+        return check_name(line, error) &&
+               add_installed(preset, line, true, error);
     return preset->add(preset->policy, line, error);
 }
 
@@ -107,7 +123,7 @@ static gboolean add_text(const struct preset *preset, const char *path,
 }
 
 static gboolean add_installed(const struct preset *preset, const char *entry,
-                              GError **error)
+                              bool nested, GError **error)
 {
     struct preset installed = { preset->policy, preset->add, false };
     g_autofree char *folder = install_paths_find_presets();
@@ -116,7 +132,8 @@ static gboolean add_installed(const struct preset *preset, const char *entry,
     if (folder)
         path = g_build_filename(folder, network_preset_name(entry), NULL);
     if (!path || !g_file_get_contents(path, &text, NULL, NULL))
-        return fail_unknown(entry, folder, error);
+        return nested && has_own(entry) ? fail_nested(entry, error)
+                                        : fail_unknown(entry, folder, error);
     return add_text(&installed, path, text, error);
 }
 
@@ -133,7 +150,7 @@ gboolean network_preset_add(struct network_policy *policy, const char *entry,
     if (!user_file_read(path, &text, &length, error))
         return FALSE;
     if (!text)
-        return add_installed(&preset, entry, error);
+        return add_installed(&preset, entry, false, error);
     text = g_realloc(text, length + 1);
     text[length] = '\0';
     return add_text(&preset, path, text, error);

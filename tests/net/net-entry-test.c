@@ -171,7 +171,10 @@ static void test_preset_errors(gconstpointer data)
                               "'localhost', column 1: ");
     put_own(place, "loop", "preset:loop\n");
     expect_part("preset:loop", "/network/loop:1: the network policy's entry "
-                               "'preset:loop', column 8: there is no");
+                               "'preset:loop', column 1: a preset can "
+                               "include installed presets only");
+    put_own(place, "lost", "preset:none\n");
+    expect_part("preset:lost", "'preset:none', column 8: there is no");
     put_own(place, "up", "preset:../network/npm\n");
     expect_part("preset:up", "/network/up:1: the network policy's entry "
                              "'preset:../network/npm', column 8: a preset's");
