@@ -104,7 +104,7 @@ void cli_machine_clear(struct cli_machine *machine);
           G_OPTION_ARG_STRING,                                                 \
           &(machine)->network,                                                 \
           "what the guest may reach: open (default), none, or a list such as " \
-          "api.example.org,*.example.com,10.0.0.0/8,1.2.3.4:443,dns",          \
+          "preset:npm,api.example.org,*.example.com,10.0.0.0/8,1.2.3.4:443",   \
           "POLICY" },                                                          \
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
