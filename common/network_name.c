@@ -103,7 +103,7 @@ static const char *char_problem(char c)
         return "a name has no path; leave out all from the '/' on";
     if (c == '*')
         return "'*' must be the whole first label; use *.example.org for all "
-               "names below example.org";
+               "names below example.org, or use open for all names";
     if ((unsigned char)c >= 0x80)
         return "the name is not ASCII; use its A-labels (xn--...)";
     return "a name has only letters, digits, hyphens, underscores and dots; "

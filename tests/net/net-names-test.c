@@ -83,6 +83,7 @@ static const struct {
     { "localhost.", 1, "10.0.2.2" },
     { "*.org", 3, "two labels" },
     { "raw:22", 5, "ends in a number" },
+    { "*", 1, "use open for all names" },
     { "raw:1.2.3.4", 5, "ends in a number" },
     { "deny:1.2.3.4", 6, "excepts names only, not addresses; remove" },
     { "deny:10.0.0.0/8", 6, "excepts names only" },
