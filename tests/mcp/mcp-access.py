@@ -117,7 +117,7 @@ def without_a_frontend(place):
     # What cannot be granted ends, as no other answer can come.
     id = request(client, place.share)
     say(client, asked(client), "allow")
-    contains(client.answer(id)["result"]["content"][0]["text"], "another working folder")
+    contains(client.answer(id)["result"]["content"][0]["text"], "already shared as")
     equal(server.close(), 0)
     server = Server(place)
     contains(server.client.refusal("request_access", path=two, reason="x"),
