@@ -37,7 +37,7 @@ struct network_name_extent {
     size_t start, length;
 };
 
-/* Return whether an entry is to be parsed as a name. Otherwise it is an
+/* Return whether an entry has the form of a name. Otherwise it is an
  * address or a network, or is malformed. */
 bool network_name_is_meant(const char *entry);
 

@@ -70,7 +70,7 @@ static enum step find_line(struct http_requests *requests, struct input *input,
     return STEP_ON;
 }
 
-/* What follows the head. */
+/* Check the whole head, and expect its body or the next head. */
 static enum step end_head(struct http_requests *requests, struct input *input)
 {
     const struct http_head *head = &requests->head;

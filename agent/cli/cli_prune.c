@@ -29,7 +29,7 @@ struct prune_options {
     char *dir;
 };
 
-/* All that is to be removed. */
+/* The things to remove. */
 struct garbage {
     GPtrArray *records; /* of struct sandbox_record */
     GPtrArray *disks;   /* of struct vm_disk_entry; empty: they stay */

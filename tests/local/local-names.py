@@ -19,7 +19,7 @@ from stdio_client import (contains, descendants, equal, eventually,  # noqa: E40
 WEB = ["api.example.test", "*.b.example.test"]
 WORLD = None
 
-# An HTTP or TLS client that says exactly what it is told.
+# An HTTP or TLS client that sends the given bytes.
 ASK = """
 import socket, ssl, sys
 name, port, tls, data = sys.argv[1:5]

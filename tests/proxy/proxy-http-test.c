@@ -189,7 +189,7 @@ static void test_bad_requests(void)
 
 #define CHUNKED POST "Transfer-Encoding: chunked\r\n\r\n"
 
-/* What precedes the bad part passes. */
+/* The bytes before the bad part pass. */
 static const struct {
     const char *good, *bad, *reason;
 } later[] = {
