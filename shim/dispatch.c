@@ -190,6 +190,7 @@ static void apply_renewal(struct dispatch *dispatch,
     char error[256];
     bool changed, ok = renew_apply(renewal, &changed, error, sizeof(error));
 
+    dispatch->clock_is_set = true;
     if (changed)
         dispatch->root_changed();
     send_outcome(dispatch, WIRE_RENEWED, ok ? NULL : error);

@@ -29,6 +29,7 @@ struct dispatch {
     struct guest_boot boot;
     void (*root_changed)(void); /* write again what belongs into the root */
     bool is_init;               /* the shim is PID 1 and controls the machine */
+    bool clock_is_set;          /* from the host's, since the kernel started */
     bool shutdown;              /* the host has requested it */
 };
 

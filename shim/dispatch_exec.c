@@ -171,8 +171,11 @@ void dispatch_exec(struct dispatch *dispatch,
                        WIRE_MAX_EXECUTIONS);
         return;
     }
-    if (dispatch->is_init && wire_get_integer(object, "time_us", &time_us))
-        guest_set_clock(time_us, WIRE_CLOCK_SLACK_US);
+    if (dispatch->is_init && wire_get_integer(object, "time_us", &time_us)) {
+        guest_set_clock(time_us,
+                        dispatch->clock_is_set ? WIRE_CLOCK_AHEAD_US : 0);
+        dispatch->clock_is_set = true;
+    }
     result = execution_start(slot, &request, &dispatch->executions->context);
     if (result)
         dispatch_error(dispatch, object, "cannot start the command: %s",

@@ -127,7 +127,7 @@ void guest_unmount_all(struct guest_mounts *mounts)
     }
 }
 
-void guest_set_clock(int64_t time_us, int64_t slack_us)
+void guest_set_clock(int64_t time_us, int64_t ahead_us)
 {
     struct timespec now, wanted = {
         .tv_sec = (time_t)(time_us / 1000000),
@@ -140,7 +140,7 @@ void guest_set_clock(int64_t time_us, int64_t slack_us)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-    if (now_us > time_us + slack_us || now_us < time_us - slack_us)
+    if (now_us < time_us || now_us - time_us > ahead_us)
         clock_settime(CLOCK_REALTIME, &wanted);
 }
 

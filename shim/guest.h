@@ -56,8 +56,10 @@ int64_t guest_uptime_ms(void);
 /* Call once at the start; removes the variable from the environment. */
 struct guest_boot guest_note_boot(void);
 
-/* Set the clock, unless it is already this close to the time. */
-void guest_set_clock(int64_t time_us, int64_t slack_us);
+/* Set the clock to the host's time as a message has it. A clock that is behind
+ * it is wrong. One that is at most ahead_us later is left alone: the message
+ * may have taken as long. */
+void guest_set_clock(int64_t time_us, int64_t ahead_us);
 
 /* As PID 1: end all processes, unmount, sync, power off. */
 _Noreturn void guest_power_off(struct guest_mounts *mounts);

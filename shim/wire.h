@@ -202,8 +202,10 @@
 #define WIRE_CANCEL_GRACE_MS 2000
 #define WIRE_MOUNT_WAIT_MS   30000
 
-/* Do not adjust a guest clock that is this close. */
-#define WIRE_CLOCK_SLACK_US 20000
+/* After the first message with the host's time: do not set back a guest clock
+ * that is later than such a message by at most this. On a busy host a message
+ * takes that long. */
+#define WIRE_CLOCK_AHEAD_US 200000
 
 /* Lengths in "renew", in bytes. */
 #define WIRE_ENTROPY    64
