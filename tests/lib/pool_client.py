@@ -7,7 +7,7 @@ import subprocess
 
 from stdio_client import Agent, PROGRAM, alive, equal, eventually
 
-PATIENCE = 20
+PATIENCE = 60
 FILL = 60  # at low priority, one after the other
 
 

@@ -26,7 +26,7 @@ BUILDDIR = os.getcwd()
 PROGRAM = os.path.join(BUILDDIR, "stepback")
 FAKE_QEMU = os.path.abspath(os.path.join(SRCDIR, "tests/lib/stdio-fake-qemu"))
 SNAPSHOT = os.path.join(BUILDDIR, "tests/lib/tree-snapshot")
-PATIENCE = 60
+PATIENCE = 180
 
 # If this process ignores them, as under nohup, the tested programs would
 # inherit that.

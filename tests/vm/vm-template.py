@@ -70,7 +70,7 @@ class World:
 
     def wait_for_pool(self):
         assert eventually(lambda: json.loads(
-            self.pool("--json"))["waiting"] == 1, 60), self.pool()
+            self.pool("--json"))["waiting"] == 1, 300), self.pool()
 
 
 class Machine:
@@ -155,7 +155,7 @@ def machines_of_a_template_differ(place):
         machine.check_clock()
         machine.check_undo(place.share)
         contains(machine.run("busybox ip -4 addr show dev eth0"), "inet 10.0.2.15")
-        contains(machine.run("busybox ping -c 1 -w 5 10.0.2.2"),
+        contains(machine.run("busybox ping -c 1 -w 60 10.0.2.2"),
                  "1 packets received")
         equal(machine.run("cat /etc/resolv.conf"), "nameserver 10.0.2.3\n")
         machine.end()
@@ -164,7 +164,7 @@ def machines_of_a_template_differ(place):
     assert all(re.fullmatch("[0-9a-f]{32}\n", fact["machine_id"])
                for fact in facts), facts
     shutil.rmtree(place.runtime + "/stepback", ignore_errors=True)
-    assert eventually(lambda: not place.processes(makers=True), 20)
+    assert eventually(lambda: not place.processes(makers=True), 100)
     equal((place.sessions(), place.left()), ([], []))
 
 
