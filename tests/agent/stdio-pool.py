@@ -213,6 +213,27 @@ def the_configuration_has_a_size(place):
     pool.end()
 
 
+def autogroup(pid):
+    """The nice value of a process's autogroup; empty after its end."""
+    try:
+        with open("/proc/%d/autogroup" % pid) as file:
+            return file.read().split()[-1]
+    except (OSError, IndexError):
+        return ""
+
+
+@test
+def priority_is_low_until_it_waits(place):
+    """machines are restored at low priority, and have the usual one when they wait"""
+    if not os.path.exists("/proc/self/autogroup"):
+        raise Skip("the kernel has no autogroups")
+    pool = Pool(place, 3, fill=False)
+    assert eventually(lambda: "19" in map(autogroup, place.processes()), PATIENCE)
+    pool.fill(3)
+    equal(list(map(autogroup, pool.qemus())), ["0"] * 3)
+    pool.end()
+
+
 @test
 def a_restore_fails(place):
     """a pool whose machines cannot be restored says why, and costs no start"""
