@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
+
+#include "common/fd_message.h"
 
 static int control = -1;
 
@@ -41,25 +42,10 @@ void report_failure(enum local_message type, const char *format, ...)
 void report_ready(const int *fds, size_t count)
 {
     char type = LOCAL_READY;
-    struct iovec data = { &type, 1 };
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int) * (LOCAL_MAX_FOLDERS + 1))];
-    } rights = { 0 };
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = rights.bytes,
-        .msg_controllen = CMSG_SPACE(sizeof(int) * count),
-    };
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    ssize_t n;
+    ssize_t n = fd_message_send(control, &type, 1, fds, count, 0);
 
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int) * count);
-    memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
-    if (sendmsg(control, &message, MSG_NOSIGNAL) < 0)
+    errno = (int)-n;
+    if (n < 0)
         report_failure(LOCAL_FAILED, "cannot hand over the mounts");
     for (size_t i = 0; i < count; i++)
         close(fds[i]);

@@ -10,35 +10,13 @@
 #include <sys/socket.h>
 
 #include "common/fd.h"
+#include "common/fd_message.h"
 
 static const char *const checks[] = {
     [NAME_WEB] = "web",
     [NAME_PORT] = "port",
     [NAME_RAW] = "raw",
 };
-
-static int send_with(int channel, char *text, int fd)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = { 0 };
-    struct iovec data = { text, strlen(text) };
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-
-    control.header.cmsg_level = SOL_SOCKET;
-    control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    if (sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        return -ECONNREFUSED;
-    return 0;
-}
 
 int name_channel_open(struct name_channel *channel, const char *name,
                       unsigned port, enum network_name_verdict check)
@@ -54,11 +32,12 @@ int name_channel_open(struct name_channel *channel, const char *name,
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
                    pair) < 0)
         return -errno;
-    rc = send_with(channel->fd, text, pair[1]);
+    rc = fd_message_send(channel->fd, text, strlen(text), &pair[1], 1,
+                         MSG_DONTWAIT);
     fd_close(&pair[1]);
     if (rc < 0) {
         fd_close(&pair[0]);
-        return rc;
+        return -ECONNREFUSED;
     }
     channel->id++;
     return pair[0];

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "common/fd.h"
+#include "common/fd_message.h"
 #include "common/log.h"
 #include "common/message.h"
 
@@ -94,46 +95,20 @@ static void take(struct intake *intake, const char *text, size_t length, int fd)
     json_decref(message);
 }
 
-/* Return the message's only file descriptor, or -1. Others are closed. */
-static int get_fd(struct msghdr *message)
-{
-    struct cmsghdr *header = CMSG_FIRSTHDR(message);
-    int fds[2] = { -1, -1 };
-
-    if (!header || header->cmsg_level != SOL_SOCKET ||
-        header->cmsg_type != SCM_RIGHTS)
-        return -1;
-    memcpy(fds, CMSG_DATA(header),
-           MIN(header->cmsg_len - CMSG_LEN(0), sizeof(fds)));
-    if (fds[1] < 0 && !(message->msg_flags & MSG_CTRUNC))
-        return fds[0];
-    fd_close(&fds[0]);
-    fd_close(&fds[1]);
-    return -1;
-}
-
 /* Return the length of a message, 0 at the end, or -errno. */
 static ssize_t receive(struct intake *intake)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
-    } control;
     char text[MESSAGE_MAX];
-    struct iovec data = { text, sizeof(text) };
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-    ssize_t n = recvmsg(intake->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    int fds[2] = { -1, -1 };
+    struct fd_room room = { fds, G_N_ELEMENTS(fds), 0 };
+    ssize_t n = fd_message_receive(intake->fd, text, sizeof(text),
+                                   MSG_DONTWAIT | MSG_TRUNC, &room);
 
-    if (n < 0)
-        return -errno;
     if (n > 0)
-        take(intake, text, message.msg_flags & MSG_TRUNC ? 0 : (size_t)n,
-             get_fd(&message));
+        take(intake, text, (size_t)n > sizeof(text) ? 0 : (size_t)n,
+             room.count == 1 ? fd_steal(&fds[0]) : -1);
+    fd_close(&fds[0]);
+    fd_close(&fds[1]);
     return n;
 }
 

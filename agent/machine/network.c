@@ -15,6 +15,7 @@
 #include "agent/machine/network_proxy.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/fd_message.h"
 #include "common/log.h"
 #include "common/network_link.h"
 
@@ -293,26 +294,13 @@ void network_get_status(struct network *network, control_link_done done,
  * request fails. */
 static void send_socket(int channel, int fd)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = { 0 };
     char byte = 0;
-    struct iovec data = { &byte, sizeof(byte) };
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
+    int rc = fd_message_send(channel, &byte, sizeof(byte), &fd, 1,
+                             MSG_DONTWAIT);
 
-    control.header.cmsg_level = SOL_SOCKET;
-    control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    if (sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+    if (rc < 0)
         log_warn(LOG_SESSION, NETWORK_PROGRAM ": cannot send a socket: %s",
-                 g_strerror(errno));
+                 g_strerror(-rc));
 }
 
 void network_publish(struct network *network, const struct published_port *port,

@@ -15,6 +15,7 @@
 #include "agent/vm/pool_wire.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/fd_message.h"
 #include "common/own_folder.h"
 #include "common/unix_socket.h"
 
@@ -70,41 +71,17 @@ static int connect_to(GError **error)
     return fd_steal(&fd);
 }
 
-/* Receive a part of the answer, with the fd that comes with it. */
-static ssize_t receive(int fd, char *data, size_t size, int *fd_of_answer)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = { 0 };
-    struct iovec part = { data, size };
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-    ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *passed = n >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-    if (passed && passed->cmsg_type == SCM_RIGHTS &&
-        passed->cmsg_len == CMSG_LEN(sizeof(int))) {
-        fd_close(fd_of_answer);
-        memcpy(fd_of_answer, CMSG_DATA(passed), sizeof(int));
-    }
-    return n < 0 ? -errno : n;
-}
-
 static json_t *read_answer(int fd, int *ret_fd)
 {
     g_autofree char *text = g_malloc(POOL_ANSWER_MAX);
     fd_auto int passed = -1;
+    struct fd_room room = { &passed, 1, 0 };
     size_t len = 0;
     json_t *answer;
     ssize_t n;
 
     do {
-        n = receive(fd, text + len, POOL_ANSWER_MAX - len, &passed);
+        n = fd_message_receive(fd, text + len, POOL_ANSWER_MAX - len, 0, &room);
         len += n > 0 ? (size_t)n : 0;
     } while (n == -EINTR || (n > 0 && len < POOL_ANSWER_MAX));
     answer = n == 0 ? json_loadb(text, len, 0, NULL) : NULL;

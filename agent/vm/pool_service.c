@@ -24,6 +24,7 @@
 #include "agent/vm/pool_wire.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/fd_message.h"
 #include "common/log.h"
 
 enum { MAX_CLIENTS = 32, CLIENT_S = 5, LOOK_S = 2 };
@@ -63,27 +64,13 @@ static void free_client(gpointer data)
  * not take it has given up. */
 static bool answer(int fd, json_t *object, int passed)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = { 0 };
     char *text = json_dumps(object, JSON_COMPACT);
-    struct iovec part = { text, strlen(text) };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    ssize_t n;
+    int rc = fd_message_send(fd, text, strlen(text), &passed, passed >= 0,
+                             MSG_DONTWAIT);
 
-    if (passed >= 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof(control);
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(&control.header), &passed, sizeof(passed));
-    }
-    n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     free(text);
     json_decref(object);
-    return n >= 0;
+    return rc == 0;
 }
 
 /* From here on the machine is the client's: if it has given up, the last copy

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "common/fd.h"
+#include "common/fd_message.h"
 
 #define HEAD_SIZE sizeof(((struct vu_message *)NULL)->head)
 
@@ -22,43 +23,16 @@ void vu_message_init(struct vu_message *message)
     *message = (struct vu_message){ 0 };
 }
 
-static void take_fds(struct vu_message *message, struct msghdr *header)
-{
-    struct cmsghdr *c;
-
-    for (c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-        size_t n;
-
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < n; i++) {
-            int fd;
-
-            memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-            if (message->n_fds < VU_MAX_FDS)
-                message->fds[message->n_fds++] = fd;
-            else
-                fd_close(&fd);
-        }
-    }
-}
-
 /* Read up to size bytes at `at`. Return as vu_message_receive(). */
 static int receive_bytes(int socket, struct vu_message *message, void *at,
                          size_t size)
 {
-    char control[CMSG_SPACE(VU_MAX_FDS * sizeof(int))];
-    struct iovec iov = { at, size };
-    struct msghdr header = { .msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = control,
-                             .msg_controllen = sizeof(control) };
-    ssize_t n = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct fd_room room = { message->fds, VU_MAX_FDS, message->n_fds };
+    ssize_t n = fd_message_receive(socket, at, size, MSG_DONTWAIT, &room);
 
+    message->n_fds = (unsigned)room.count;
     if (n < 0)
-        return errno == EINTR ? -EAGAIN : -errno;
-    take_fds(message, &header);
+        return n == -EINTR ? -EAGAIN : (int)n;
     if (n == 0)
         return 0;
     message->have += (size_t)n;
