@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "common/fd.h"
-#include "common/jsonl.h"
 #include "common/message.h"
 #include "net/port_socket.h"
+#include "netbase/control_server.h"
 
 /* 256 networks take about 12 KB. */
 enum { MAX_LINE = 64 << 10, MAX_QUEUE = 256 << 10 };
 
 struct control {
-    struct jsonl_channel *channel;
+    struct control_server *server;
     int ports_fd;
     struct gateway *gateway;
     void (*closed)(void *opaque);
@@ -102,55 +102,31 @@ static json_t *tell_status(struct control *control, json_t *payload,
                      gateway_count_bytes(control->gateway));
 }
 
-static json_t *carry_out(struct control *control, const char *type,
-                         json_t *payload, GError **error)
+static json_t *carry_out(void *opaque, const char *type, json_t *payload,
+                         GError **error)
 {
-    if (g_strcmp0(type, "configure") == 0)
-        return configure(control, payload, error);
-    if (g_strcmp0(type, "port.add") == 0)
-        return add_port(control, payload, error);
-    if (g_strcmp0(type, "port.remove") == 0)
-        return remove_port(control, payload, error);
-    if (g_strcmp0(type, "status") == 0)
-        return tell_status(control, payload, error);
-    g_set_error(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
-                "unknown request '%.60s'", type ? type : "");
+    if (strcmp(type, "configure") == 0)
+        return configure(opaque, payload, error);
+    if (strcmp(type, "port.add") == 0)
+        return add_port(opaque, payload, error);
+    if (strcmp(type, "port.remove") == 0)
+        return remove_port(opaque, payload, error);
+    if (strcmp(type, "status") == 0)
+        return tell_status(opaque, payload, error);
     return NULL;
 }
 
-static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
-                    json_t *message, const char *text, void *opaque)
-{
-    struct control *control = opaque;
-    g_autoptr(GError) error = NULL;
-    const char *id;
-    json_t *answer;
-
-    if (status != JSONL_OK) {
-        jsonl_channel_send(
-            channel, message_error(NULL, ERROR_MALFORMED_JSON, text, NULL),
-            false);
-        return;
-    }
-    id = json_string_value(json_object_get(message, "request_id"));
-    answer = carry_out(control,
-                       json_string_value(json_object_get(message, "type")),
-                       json_object_get(message, "payload"), &error);
-    jsonl_channel_send(channel,
-                       answer ? message_response(id, answer)
-                              : message_gerror(id, error),
-                       false);
-}
-
-static void on_closed(struct jsonl_channel *channel, void *opaque)
+static void on_closed(void *opaque)
 {
     struct control *control = opaque;
 
     control->closed(control->opaque);
 }
 
-static const struct jsonl_callbacks callbacks = {
-    .line = on_line,
+static const struct control_service service = {
+    .line_max = MAX_LINE,
+    .queue_max = MAX_QUEUE,
+    .carry_out = carry_out,
     .closed = on_closed,
 };
 
@@ -164,7 +140,7 @@ static gboolean tell(gpointer data)
 
     control->tell_source = 0;
     while ((event = gateway_take_event(control->gateway, &type)))
-        jsonl_channel_send(control->channel, message_event(type, event), true);
+        control_server_send(control->server, type, event);
     return G_SOURCE_REMOVE;
 }
 
@@ -186,8 +162,7 @@ struct control *control_new(int fd, int ports_fd, void (*closed)(void *opaque),
     control->ports_fd = ports_fd;
     control->closed = closed;
     control->opaque = opaque;
-    control->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
-                                         &callbacks, control);
+    control->server = control_server_new(fd, &service, control);
     return control;
 }
 
@@ -201,7 +176,7 @@ void control_free(struct control *control)
     if (!control)
         return;
     g_clear_handle_id(&control->tell_source, g_source_remove);
-    jsonl_channel_free(control->channel);
+    control_server_free(control->server);
     fd_close(&control->ports_fd);
     g_free(control);
 }

@@ -6,31 +6,18 @@
  * control channel. The process exits when either is closed: 0; 1 on an error, 2
  * on a wrong command line.
  */
-#include <config.h>
-
 #include <errno.h>
-#include <fcntl.h>
 #include <glib-unix.h>
 #include <glib.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "common/errors.h"
-#include "common/host_environ.h"
 #include "common/log.h"
-#include "common/option_words.h"
 #include "net/confine.h"
 #include "net/control.h"
 #include "net/gateway.h"
-
-#define PROGRAM "stepback-net"
+#include "netbase/program.h"
 
 struct options {
     int stream_fd, control_fd, ports_fd, names_fd;
-    gboolean version;
-    char *log_level, *seccomp;
-    enum sandbox_action action;
 };
 
 struct net {
@@ -108,64 +95,8 @@ static int run(struct net *net)
 
 /* ---- set-up -------------------------------------------------------------- */
 
-static gboolean parse(int argc, char **argv, struct options *options,
-                      GError **error)
-{
-    const GOptionEntry entries[] = {
-        { "stream-fd", 0, 0, G_OPTION_ARG_INT, &options->stream_fd,
-          "QEMU's stream of frames", "FD" },
-        { "control-fd", 0, 0, G_OPTION_ARG_INT, &options->control_fd,
-          "the supervisor's control socket", "FD" },
-        { "ports-fd", 0, 0, G_OPTION_ARG_INT, &options->ports_fd,
-          "the supervisor's channel for sockets of published ports", "FD" },
-        { "names-fd", 0, 0, G_OPTION_ARG_INT, &options->names_fd,
-          "the channel to stepback-proxy, for connections to names", "FD" },
-        { "log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
-          "error, warn, info, debug", "LEVEL" },
-        { "seccomp", 0, 0, G_OPTION_ARG_STRING, &options->seccomp,
-          "reaction to a forbidden system call: kill, log, trap; none for no "
-          "filter",
-          "ACTION" },
-        { "version", 0, 0, G_OPTION_ARG_NONE, &options->version,
-          "print the version", NULL },
-        { NULL },
-    };
-    GOptionContext *context = g_option_context_new("- a guest's network");
-    gboolean ok;
-
-    g_option_context_add_main_entries(context, entries, NULL);
-    ok = option_words_check_flags(entries, argc, argv, false, error) &&
-         g_option_context_parse(context, &argc, &argv, error);
-    g_option_context_free(context);
-    return ok;
-}
-
-static gboolean check(struct options *options, GError **error)
-{
-    enum log_level level = LOG_LEVEL_INFO;
-
-    if (fcntl(options->stream_fd, F_GETFD) < 0 ||
-        fcntl(options->control_fd, F_GETFD) < 0 ||
-        options->stream_fd == options->control_fd)
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "--stream-fd and --control-fd must be open "
-                            "sockets; \"stepback\" starts this program");
-    else if (options->log_level && !log_level_parse(options->log_level, &level))
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "--log-level: use error, warn, info or debug");
-    else if (options->seccomp &&
-             !sandbox_action_parse(options->seccomp, &options->action))
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "--seccomp: use kill, log, trap or none");
-    else {
-        log_set_level(level);
-        return TRUE;
-    }
-    return FALSE;
-}
-
 static gboolean start(struct net *net, const struct options *options,
-                      GError **error)
+                      enum sandbox_action action, GError **error)
 {
     g_unix_set_fd_nonblocking(options->stream_fd, TRUE, NULL);
     net->control = control_new(options->control_fd, options->ports_fd,
@@ -176,16 +107,16 @@ static gboolean start(struct net *net, const struct options *options,
     if (!net->gateway)
         return FALSE;
     control_attach(net->control, net->gateway);
-    return confine(options->action, error);
+    return confine(action, error);
 }
 
-static int serve(const struct options *options)
+static int serve(enum sandbox_action action, void *options)
 {
     g_autoptr(GError) error = NULL;
     struct net net = { 0 };
     int status = 1;
 
-    if (start(&net, options, &error))
+    if (start(&net, options, action, &error))
         status = run(&net);
     else
         log_error(LOG_SESSION, "%s", error->message);
@@ -196,24 +127,22 @@ static int serve(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    g_autoptr(GError) error = NULL;
-    struct options options = {
-        .stream_fd = -1, .control_fd = -1, .ports_fd = -1, .names_fd = -1
+    struct options options = { -1, -1, -1, -1 };
+    const struct program program = {
+        .name = "stepback-net",
+        .purpose = "- a guest's network",
+        .fds = { { "stream-fd", "QEMU's stream of frames", &options.stream_fd },
+                 { "control-fd", "the supervisor's control socket",
+                   &options.control_fd },
+                 { "ports-fd",
+                   "the supervisor's channel for sockets of published ports",
+                   &options.ports_fd },
+                 { "names-fd",
+                   "the channel to stepback-proxy, for connections to names",
+                   &options.names_fd } },
+        .serve = serve,
+        .opaque = &options,
     };
-    int status;
 
-    host_environ_restrict();
-    signal(SIGPIPE, SIG_IGN);
-    if (!parse(argc, argv, &options, &error) ||
-        (!options.version && !check(&options, &error))) {
-        fprintf(stderr, PROGRAM ": %s\n", error->message);
-        status = 2;
-    } else if (options.version) {
-        status = printf(PROGRAM " " PACKAGE_VERSION "\n") < 0;
-    } else {
-        status = serve(&options);
-    }
-    g_free(options.log_level);
-    g_free(options.seccomp);
-    return status;
+    return program_main(&program, argc, argv);
 }

@@ -7,8 +7,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "common/jsonl.h"
 #include "common/message.h"
+#include "netbase/control_server.h"
 #include "proxy/dial.h"
 
 /* A policy of 256 networks and 256 names takes about 90 KB. */
@@ -20,7 +20,7 @@ enum { TOLD_PER_SECOND = 20 };
 enum { ADDRESSES_MAX = 64 };
 
 struct control {
-    struct jsonl_channel *channel;
+    struct control_server *server;
     struct connections *connections;
     void (*closed)(void *opaque);
     void *opaque;
@@ -95,69 +95,40 @@ static json_t *tell_status(struct control *control, json_t *payload,
                      (json_int_t)counts.to_guest);
 }
 
-static json_t *carry_out(struct control *control, const char *type,
-                         json_t *payload, GError **error)
+static json_t *carry_out(void *opaque, const char *type, json_t *payload,
+                         GError **error)
 {
-    if (g_strcmp0(type, "configure") == 0)
-        return configure(control, payload, error);
-    if (g_strcmp0(type, "resolved") == 0)
-        return take_addresses(control, payload, error);
-    if (g_strcmp0(type, "status") == 0)
-        return tell_status(control, payload, error);
-    g_set_error(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
-                "unknown request '%.60s'", type ? type : "");
+    if (strcmp(type, "configure") == 0)
+        return configure(opaque, payload, error);
+    if (strcmp(type, "resolved") == 0)
+        return take_addresses(opaque, payload, error);
+    if (strcmp(type, "status") == 0)
+        return tell_status(opaque, payload, error);
     return NULL;
 }
 
-static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
-                    json_t *message, const char *text, void *opaque)
-{
-    struct control *control = opaque;
-    g_autoptr(GError) error = NULL;
-    const char *id;
-    json_t *answer;
-
-    if (status != JSONL_OK) {
-        jsonl_channel_send(
-            channel, message_error(NULL, ERROR_MALFORMED_JSON, text, NULL),
-            false);
-        return;
-    }
-    id = json_string_value(json_object_get(message, "request_id"));
-    answer = carry_out(control,
-                       json_string_value(json_object_get(message, "type")),
-                       json_object_get(message, "payload"), &error);
-    jsonl_channel_send(channel,
-                       answer ? message_response(id, answer)
-                              : message_gerror(id, error),
-                       false);
-}
-
-static void on_closed(struct jsonl_channel *channel, void *opaque)
+static void on_closed(void *opaque)
 {
     struct control *control = opaque;
 
     control->closed(control->opaque);
 }
 
-static const struct jsonl_callbacks callbacks = {
-    .line = on_line,
+static const struct control_service service = {
+    .line_max = MAX_LINE,
+    .queue_max = MAX_QUEUE,
+    .carry_out = carry_out,
     .closed = on_closed,
 };
 
 /* ---- events -------------------------------------------------------------- */
 
-static bool send_event(struct control *control, const char *type,
-                       json_t *payload)
-{
-    return jsonl_channel_send(control->channel, message_event(type, payload),
-                              true);
-}
-
 static bool resolve(gint64 id, const char *name, void *opaque)
 {
-    return send_event(
-        opaque, "event.resolve",
+    struct control *control = opaque;
+
+    return control_server_send(
+        control->server, "event.resolve",
         json_pack("{s:I, s:s}", "id", (json_int_t)id, "name", name));
 }
 
@@ -167,8 +138,8 @@ static gboolean end_second(gpointer data)
     bool busy = control->told > 0 || control->untold > 0;
 
     if (control->untold > 0 &&
-        send_event(control, "event.connections_untold",
-                   json_pack("{s:i}", "count", (int)control->untold)))
+        control_server_send(control->server, "event.connections_untold",
+                            json_pack("{s:i}", "count", (int)control->untold)))
         control->untold = 0;
     control->told = 0;
     if (!busy)
@@ -197,7 +168,7 @@ static void tell_end(const struct connection_report *report, void *opaque)
                       (json_int_t)report->from_guest, "to_guest",
                       (json_int_t)report->to_guest, "milliseconds",
                       (json_int_t)report->milliseconds);
-    if (!send_event(control, "event.connection", event))
+    if (!control_server_send(control->server, "event.connection", event))
         control->untold++;
 }
 
@@ -214,8 +185,7 @@ struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque)
 
     control->closed = closed;
     control->opaque = opaque;
-    control->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
-                                         &callbacks, control);
+    control->server = control_server_new(fd, &service, control);
     return control;
 }
 
@@ -229,6 +199,6 @@ void control_free(struct control *control)
     if (!control)
         return;
     g_clear_handle_id(&control->second, g_source_remove);
-    jsonl_channel_free(control->channel);
+    control_server_free(control->server);
     g_free(control);
 }
