@@ -105,9 +105,16 @@ def processes(place, word):
 
 def lock_users(place):
     """The processes that write a template, or wait until another is written."""
-    return [pid for pid in place.makers()
-            if any(os.path.realpath(fd).endswith("/.templates/lock")
-                   for fd in glob.glob("/proc/%d/fd/*" % pid))]
+    def has_lock(pid):
+        for fd in glob.glob("/proc/%d/fd/*" % pid):
+            try:
+                if os.readlink(fd).endswith("/.templates/lock"):
+                    return True
+            except FileNotFoundError:  # closed meanwhile
+                pass
+        return False
+
+    return [pid for pid in place.makers() if has_lock(pid)]
 
 
 def nothing_is_left(place):
