@@ -43,7 +43,7 @@ struct connection {
     bool over, reset;      /* reset: an end was not closed in order */
     bool refused, drained; /* drained: the guest's bytes are dropped */
     bool guest_gone, server_gone;
-    char *reason;
+    char *reason, *allow;
     char address[INET6_ADDRSTRLEN];
     gint64 started;
     gint64 connect_until, head_until, drain_until; /* 0: no limit */
@@ -75,18 +75,26 @@ static void close_server(struct connection *connection)
     fd_close(&connection->server_fd);
 }
 
-static void report_end(struct connection *connection)
+void connection_describe(const struct connection *connection,
+                         struct connection_report *ret_report)
 {
-    const struct connection_report report = {
+    *ret_report = (struct connection_report){
         .target = &connection->target,
         .address = connection->address[0] ? connection->address : NULL,
         .refused = connection->refused,
         .reason = connection->reason,
+        .allow = connection->allow,
         .from_guest = connection->up.total,
         .to_guest = connection->down.total,
         .milliseconds = (g_get_monotonic_time() - connection->started) / 1000,
     };
+}
 
+static void report_end(struct connection *connection)
+{
+    struct connection_report report;
+
+    connection_describe(connection, &report);
     connection->ended(connection, &report, connection->opaque);
 }
 
@@ -118,6 +126,26 @@ static void answer_refusal(struct connection *connection)
     send(connection->guest_fd, answer, strlen(answer), MSG_NOSIGNAL);
 }
 
+/* Return the policy's entry that would allow what the guest sent: a new string,
+ * or NULL. */
+static char *find_entry(const struct connection *connection)
+{
+    const struct guest_check *check = &connection->check;
+    const struct connection_target *target = &connection->target;
+    bool web = target->port == 80 || target->port == 443;
+
+    if (check->refusal.other[0])
+        return web ? g_strdup(check->refusal.other)
+                   : g_strdup_printf("%s:%u", check->refusal.other,
+                                     target->port);
+    if (check->protocol == GUEST_CHECK_TLS)
+        return g_strdup_printf("raw:%s:%u", target->name, target->port);
+    return check->protocol == GUEST_CHECK_UNKNOWN &&
+                   target->kind == GUEST_CHECK_WEB
+               ? g_strdup_printf("%s:%u", target->name, target->port)
+               : NULL;
+}
+
 /* Refuse the connection; closing it at once would discard the answer. */
 static void refuse(struct connection *connection, const char *reason)
 {
@@ -126,6 +154,7 @@ static void refuse(struct connection *connection, const char *reason)
     connection->refused = connection->reset = connection->drained = true;
     connection->reason = other[0] ? g_strdup_printf("%s (%s)", reason, other)
                                   : g_strdup(reason);
+    connection->allow = find_entry(connection);
     answer_refusal(connection);
     close_server(connection);
     flow_clear(&connection->up);
@@ -359,6 +388,7 @@ void connection_free(struct connection *connection)
     flow_clear(&connection->up);
     flow_clear(&connection->down);
     g_free(connection->reason);
+    g_free(connection->allow);
     g_free(connection);
 }
 
@@ -387,12 +417,13 @@ void connection_dial(struct connection *connection,
     dial_start(&connection->dial, addresses, count, connection->target.port);
 }
 
-void connection_give_up(struct connection *connection, bool refused,
+void connection_give_up(struct connection *connection, const char *allow,
                         const char *reason)
 {
     if (connection->dialed || connection->drained)
         return;
-    connection->refused = refused;
+    connection->refused = allow != NULL;
+    connection->allow = g_strdup(allow);
     end(connection, true, reason);
     settle(connection);
 }

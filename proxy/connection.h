@@ -26,12 +26,14 @@ struct connection_target {
     enum guest_check_kind kind;
 };
 
-/* The end of a connection. The texts are borrowed. */
+/* A connection that has ended, or is open: then refused is false and reason
+ * NULL. The texts are borrowed. */
 struct connection_report {
     const struct connection_target *target;
     const char *address; /* NULL: no server was connected */
     bool refused;
     const char *reason; /* NULL: an end has closed it */
+    const char *allow;  /* the policy's entry that would allow it, or NULL */
     guint64 from_guest, to_guest;
     gint64 milliseconds;
 };
@@ -52,6 +54,10 @@ void connection_free(struct connection *connection);
 const struct connection_target *
 connection_target(const struct connection *connection);
 
+/* Describe an open connection until it changes. */
+void connection_describe(const struct connection *connection,
+                         struct connection_report *ret_report);
+
 /* Bytes until now. */
 guint64 connection_from_guest(const struct connection *connection);
 guint64 connection_to_guest(const struct connection *connection);
@@ -60,8 +66,9 @@ guint64 connection_to_guest(const struct connection *connection);
 void connection_dial(struct connection *connection,
                      const struct network_address *addresses, unsigned count);
 
-/* The name has no address that may be used. refused: because of the policy. */
-void connection_give_up(struct connection *connection, bool refused,
+/* The name has no address that may be used. allow: the policy refuses them, and
+ * this entry would allow one; or NULL. */
+void connection_give_up(struct connection *connection, const char *allow,
                         const char *reason);
 
 /* Set ret_list to the addresses (borrowed) that the connection uses or still

@@ -162,8 +162,7 @@ void connections_add(struct connections *connections,
         connections->tick_timer = g_timeout_add(TICK_MS, tick, connections);
     if (!connections->callbacks->resolve(target->id, target->name,
                                          connections->opaque))
-        connection_give_up(connection, false,
-                           "the name cannot be resolved now");
+        connection_give_up(connection, NULL, "the name cannot be resolved now");
 }
 
 /* ---- addresses ----------------------------------------------------------- */
@@ -195,7 +194,24 @@ void connections_resolved(struct connections *connections, gint64 id,
     else
         reason = g_strdup_printf("cannot resolve the name: %s",
                                  problem ? problem : "it has no address");
-    connection_give_up(connection, count > 0, reason);
+    connection_give_up(connection, count > 0 ? text : NULL, reason);
+}
+
+void connections_list(const struct connections *connections,
+                      void (*add)(const struct connection_report *report,
+                                  void *opaque),
+                      void *opaque)
+{
+    GHashTableIter iter;
+    gpointer connection;
+
+    g_hash_table_iter_init(&iter, connections->open);
+    while (g_hash_table_iter_next(&iter, NULL, &connection)) {
+        struct connection_report report;
+
+        connection_describe(connection, &report);
+        add(&report, opaque);
+    }
 }
 
 static void add_open(gpointer key, gpointer value, gpointer data)

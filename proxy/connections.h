@@ -52,6 +52,12 @@ void connections_resolved(struct connections *connections, gint64 id,
                           const struct network_address *addresses,
                           unsigned count, const char *problem);
 
+/* Call add for each open connection, in no order. */
+void connections_list(const struct connections *connections,
+                      void (*add)(const struct connection_report *report,
+                                  void *opaque),
+                      void *opaque);
+
 struct connections_counts
 connections_count(const struct connections *connections);
 

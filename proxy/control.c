@@ -95,6 +95,34 @@ static json_t *tell_status(struct control *control, json_t *payload,
                      (json_int_t)counts.to_guest);
 }
 
+static json_t *report_to_json(const struct connection_report *report,
+                              const char *verdict)
+{
+    const struct connection_target *target = report->target;
+
+    return json_pack("{s:I, s:s, s:i, s:s?, s:s, s:s?, s:s?, s:I, s:I, s:I}",
+                     "id", (json_int_t)target->id, "name", target->name, "port",
+                     (int)target->port, "address", report->address, "verdict",
+                     verdict, "reason", report->reason, "allow", report->allow,
+                     "from_guest", (json_int_t)report->from_guest, "to_guest",
+                     (json_int_t)report->to_guest, "milliseconds",
+                     (json_int_t)report->milliseconds);
+}
+
+static void add_open(const struct connection_report *report, void *opaque)
+{
+    json_array_append_new(opaque, report_to_json(report, "open"));
+}
+
+static json_t *list_connections(struct control *control, json_t *payload,
+                                GError **error)
+{
+    json_t *list = json_array();
+
+    connections_list(control->connections, add_open, list);
+    return json_pack("{s:o}", "connections", list);
+}
+
 static json_t *carry_out(void *opaque, const char *type, json_t *payload,
                          GError **error)
 {
@@ -104,6 +132,8 @@ static json_t *carry_out(void *opaque, const char *type, json_t *payload,
         return take_addresses(opaque, payload, error);
     if (strcmp(type, "status") == 0)
         return tell_status(opaque, payload, error);
+    if (strcmp(type, "connections") == 0)
+        return list_connections(opaque, payload, error);
     return NULL;
 }
 
@@ -150,7 +180,6 @@ static gboolean end_second(gpointer data)
 static void tell_end(const struct connection_report *report, void *opaque)
 {
     struct control *control = opaque;
-    const struct connection_target *target = report->target;
     json_t *event;
 
     if (!control->second)
@@ -160,14 +189,7 @@ static void tell_end(const struct connection_report *report, void *opaque)
         return;
     }
     control->told++;
-    event = json_pack("{s:I, s:s, s:i, s:s?, s:s, s:s?, s:I, s:I, s:I}", "id",
-                      (json_int_t)target->id, "name", target->name, "port",
-                      (int)target->port, "address", report->address, "verdict",
-                      report->refused ? "refused" : "closed", "reason",
-                      report->reason, "from_guest",
-                      (json_int_t)report->from_guest, "to_guest",
-                      (json_int_t)report->to_guest, "milliseconds",
-                      (json_int_t)report->milliseconds);
+    event = report_to_json(report, report->refused ? "refused" : "closed");
     if (!control_server_send(control->server, "event.connection", event))
         control->untold++;
 }

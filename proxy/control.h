@@ -10,16 +10,20 @@
  *     resolved {id, addresses, error}
  *                              answers event.resolve: a list of texts; error: a
  *                              text or null
+ *     connections {}           {"connections":[]}: the open ones, as in
+ *                              event.connection
  *     status {}                {"connections", "total", "refused",
  *                              "bytes":{"from_guest", "to_guest"}}
  *
  * and to the supervisor:
  *
  *     event.resolve {id, name}
- *     event.connection {id, name, port, address, verdict, reason, from_guest,
- *     to_guest, milliseconds}
+ *     event.connection {id, name, port, address, verdict, reason, allow,
+ *     from_guest, to_guest, milliseconds}
  *                              a connection has ended; verdict: "closed" or
- *                              "refused"; address and reason may be null
+ *                              "refused"; address, reason and allow may be
+ *                              null; allow: the entry of the policy that would
+ *                              allow it
  *     event.connections_untold {count}
  *                              ends beyond 20 a second
  */
