@@ -35,6 +35,8 @@ static const struct cli_command commands[] = {
     { "jobs", CLI_GROUP_SANDBOX, cli_jobs, "list the executions of a sandbox" },
     { "job", CLI_GROUP_SANDBOX, cli_job,
       "print the output of an execution, wait for it, end it" },
+    { "net", CLI_GROUP_SANDBOX, cli_net,
+      "print the network connections of a running sandbox" },
     { "port", CLI_GROUP_SANDBOX, cli_port,
       "list, add or remove a sandbox's published ports" },
     { "folder", CLI_GROUP_SANDBOX, cli_folder,

@@ -13,6 +13,8 @@
 #include "agent/base/install_paths.h"
 #include "agent/base/name_server.h"
 #include "agent/machine/network_proxy.h"
+#include "agent/machine/network_records.h"
+#include "agent/machine/network_texts.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/fd_message.h"
@@ -29,7 +31,8 @@ struct network {
     struct child *process;
     struct control_link *link;
     struct network_proxy *proxy; /* for names */
-    int ports;                   /* sockets of published ports go this way */
+    struct network_records *records;
+    int ports; /* sockets of published ports go this way */
     const struct network_callbacks *callbacks;
     void *opaque;
     bool runs, stopping;
@@ -41,77 +44,12 @@ struct network {
 
 /* ---- messages of the process --------------------------------------------- */
 
-static bool is_name_server(const char *destination, json_int_t port)
+static void record_refusal(struct network *network, json_t *payload,
+                           const char *text)
 {
-    return port == 53 && (strcmp(destination, NETWORK_LINK_DNS) == 0 ||
-                          strcmp(destination, NETWORK_LINK_OTHER_DNS) == 0);
-}
+    g_autofree char *allow = network_find_entry(payload);
 
-static char *describe_query(const char *name, const char *reason)
-{
-    if (g_strcmp0(reason, "excepted") == 0)
-        return g_strdup_printf("the name %s is excepted by deny: in the "
-                               "network policy",
-                               name);
-    if (g_strcmp0(reason, "above_wildcard") == 0)
-        return g_strdup_printf("the network policy does not list the name %s; "
-                               "*.%s does not include it: add it to the list "
-                               "to allow it",
-                               name, name);
-    return g_strdup_printf("the network policy does not list the name %s; "
-                           "add it to the list to allow it",
-                           name);
-}
-
-static char *describe_refusal(json_t *payload)
-{
-    const char *destination = json_string_value(
-        json_object_get(payload, "destination"));
-    const char *protocol = json_string_value(
-        json_object_get(payload, "protocol"));
-    json_int_t port = json_integer_value(json_object_get(payload, "port"));
-
-    if (!destination)
-        return g_strdup("the network policy blocks the guest from further "
-                        "addresses, which are not reported one by one");
-    if (g_strcmp0(protocol, "dns") == 0)
-        return describe_query(
-            destination, json_string_value(json_object_get(payload, "reason")));
-    if (is_name_server(destination, port))
-        return g_strdup("the network policy blocks the guest's DNS queries; "
-                        "add dns to the list to allow them");
-    if (port == 0)
-        return g_strdup_printf(
-            "the network policy blocks the guest from %s (%s)", destination,
-            protocol);
-    return g_strdup_printf("the network policy blocks the guest from %s (%s "
-                           "port %" JSON_INTEGER_FORMAT ")",
-                           destination, protocol, port);
-}
-
-static char *describe_limit(json_t *payload)
-{
-    static const char *const texts[][3] = {
-        { "tcp", "TCP connections", "further ones wait until others end" },
-        { "dns_tcp", "TCP connections to the name server",
-          "further ones wait until others end" },
-        { "udp", "UDP flows", "the longest idle ones are closed" },
-        { "dns", "DNS lookups at a time", "the oldest get no answer" },
-        { "icmp", "pings at a time", "the oldest get no answer" },
-        { "inbound", "published ports and connections to them",
-          "further connections wait until others end" },
-    };
-    const char *kind = json_string_value(json_object_get(payload, "kind"));
-    json_t *limit = json_object_get(payload, "limit");
-
-    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
-        if (g_strcmp0(kind, texts[i][0]) == 0)
-            return g_strdup_printf("guest network: more than "
-                                   "%" JSON_INTEGER_FORMAT " %s; %s",
-                                   json_integer_value(limit), texts[i][1],
-                                   texts[i][2]);
-    }
-    return g_strdup("guest network: a limit is reached");
+    network_records_refuse(network->records, payload, text, allow);
 }
 
 static void on_event(struct control_link *link, const char *type,
@@ -124,7 +62,10 @@ static void on_event(struct control_link *link, const char *type,
 
     if (!refused && strcmp(type, "event.limited") != 0)
         return;
-    text = refused ? describe_refusal(payload) : describe_limit(payload);
+    text = refused ? network_describe_refusal(payload)
+                   : network_describe_limit(payload);
+    if (refused)
+        record_refusal(network, payload, text);
     warning = json_copy(payload);
     json_object_set_new(
         warning, "code",
@@ -288,6 +229,20 @@ void network_get_status(struct network *network, control_link_done done,
     control_link_request(network->link, "status", NULL, on_status, status);
 }
 
+void network_get_connections(struct network *network, control_link_done done,
+                             void *opaque)
+{
+    json_t *answer;
+
+    if (network->proxy) {
+        network_proxy_get_connections(network->proxy, done, opaque);
+        return;
+    }
+    answer = network_records_to_json(network->records, NULL);
+    done(answer, NULL, NULL, opaque);
+    json_decref(answer);
+}
+
 /* ---- published ports ----------------------------------------------------- */
 
 /* Send a socket with one byte. If that fails, the process finds none, and the
@@ -395,7 +350,8 @@ static gboolean begin(struct network *network, struct pairs *pairs,
     network->link = control_link_new(pairs->control[0], &link_callbacks,
                                      network);
     network->proxy = network_proxy_new(pairs->names[0], log_level,
-                                       on_proxy_warning, network);
+                                       network->records, on_proxy_warning,
+                                       network);
     name_server_changed(&network->resolv_conf);
     network->guest_dns = choose_guest_dns();
     if (!network_proxy_configure(network->proxy, policy, error))
@@ -415,6 +371,7 @@ struct network *network_new(const char *program,
     struct pairs pairs = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
     struct network *network = g_new0(struct network, 1);
 
+    network->records = network_records_new();
     network->callbacks = callbacks;
     network->opaque = opaque;
     if (make_pairs(&pairs, tap < 0, error))
@@ -424,6 +381,7 @@ struct network *network_new(const char *program,
     close_ends(&pairs, 1);
     if (!network->process) {
         close_ends(&pairs, 0);
+        network_records_free(network->records);
         g_free(network);
         return NULL;
     }
@@ -457,6 +415,7 @@ void network_free(struct network *network)
     child_free(network->process);
     control_link_free(network->link);
     fd_close(&network->ports);
+    network_records_free(network->records);
     g_free(network->last_error);
     g_free(network);
 }

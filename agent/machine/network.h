@@ -64,6 +64,11 @@ const char *network_guest_dns(const struct network *network);
 void network_get_status(struct network *network, control_link_done done,
                         void *opaque);
 
+/* The answer's payload: that of network_records_to_json(). done may be called
+ * from within. */
+void network_get_connections(struct network *network, control_link_done done,
+                             void *opaque);
+
 /* Forward from this port, which stays the caller's. Done is called later; it
  * fails if the process cannot, or has ended. */
 void network_publish(struct network *network, const struct published_port *port,

@@ -25,6 +25,7 @@ enum {
 struct network_proxy {
     int channel;
     char *log_level;
+    struct network_records *records;
     network_proxy_warning warning;
     void *opaque;
     struct network_policy policy;
@@ -114,10 +115,16 @@ static void report_connection(struct network_proxy *proxy, json_t *payload)
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
+    struct network_proxy *proxy = opaque;
+
     if (strcmp(type, "event.resolve") == 0)
-        resolve(opaque, payload);
-    else if (strcmp(type, "event.connection") == 0)
-        report_connection(opaque, payload);
+        resolve(proxy, payload);
+    else if (strcmp(type, "event.connections_untold") == 0)
+        network_records_miss(proxy->records, payload);
+    else if (strcmp(type, "event.connection") == 0) {
+        network_records_add(proxy->records, payload);
+        report_connection(proxy, payload);
+    }
 }
 
 /* on_exited() follows. */
@@ -252,7 +259,39 @@ void network_proxy_get_status(struct network_proxy *proxy,
     control_link_request(proxy->link, "status", NULL, done, opaque);
 }
 
+struct listing {
+    struct network_proxy *proxy;
+    control_link_done done;
+    void *opaque;
+};
+
+static void on_listed(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct listing *listing = opaque;
+    json_t *answer = network_records_to_json(
+        listing->proxy->records, json_object_get(payload, "connections"));
+
+    listing->done(answer, NULL, NULL, listing->opaque);
+    json_decref(answer);
+    g_free(listing);
+}
+
+void network_proxy_get_connections(struct network_proxy *proxy,
+                                   control_link_done done, void *opaque)
+{
+    struct listing *listing = g_new(struct listing, 1);
+
+    *listing = (struct listing){ proxy, done, opaque };
+    if (proxy->link)
+        control_link_request(proxy->link, "connections", NULL, on_listed,
+                             listing);
+    else
+        on_listed(NULL, NULL, NULL, listing);
+}
+
 struct network_proxy *network_proxy_new(int channel, const char *log_level,
+                                        struct network_records *records,
                                         network_proxy_warning warning,
                                         void *opaque)
 {
@@ -261,6 +300,7 @@ struct network_proxy *network_proxy_new(int channel, const char *log_level,
     proxy->channel = channel;
     proxy->log_level = g_strdup(log_level);
     proxy->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    proxy->records = records;
     proxy->warning = warning;
     proxy->opaque = opaque;
     return proxy;

@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "agent/client/control_link.h"
+#include "agent/machine/network_records.h"
 #include "common/network_policy.h"
 
 #define NETWORK_PROXY_PROGRAM "stepback-proxy"
@@ -25,8 +26,9 @@ struct network_proxy;
 typedef void (*network_proxy_warning)(json_t *payload, void *opaque);
 
 /* channel: the end of stepback-net's channel (net/name_channel.h) for the
- * proxy; taken. */
+ * proxy; taken. records: borrowed. */
 struct network_proxy *network_proxy_new(int channel, const char *log_level,
+                                        struct network_records *records,
                                         network_proxy_warning warning,
                                         void *opaque);
 void network_proxy_free(struct network_proxy *proxy);
@@ -43,5 +45,10 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
  * request fails if there is no process. */
 void network_proxy_get_status(struct network_proxy *proxy,
                               control_link_done done, void *opaque);
+
+/* The answer's payload: that of network_records_to_json(). If the process does
+ * not run or ends, there are no open connections. */
+void network_proxy_get_connections(struct network_proxy *proxy,
+                                   control_link_done done, void *opaque);
 
 #endif

@@ -92,6 +92,11 @@ void session_configure_network(struct session *session,
 void session_network_status(struct session *session, reply_done done,
                             void *opaque);
 
+/* The guest's connections: the answer's "relayed" is the payload of
+ * network_get_connections(). ERROR_NO_NETWORK as above. */
+void session_network_connections(struct session *session, reply_done done,
+                                 void *opaque);
+
 /* ---- ports --------------------------------------------------------------- */
 
 /* Publish a port (borrowed), until the session ends; a reset keeps it. The

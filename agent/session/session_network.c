@@ -81,8 +81,11 @@ static void on_counted(json_t *payload, const GError *error, json_t *data,
     g_free(reply);
 }
 
-void session_network_status(struct session *session, reply_done done,
-                            void *opaque)
+typedef void get_figures(struct network *network, control_link_done done,
+                         void *opaque);
+
+static void get(struct session *session, get_figures *figures, reply_done done,
+                void *opaque)
 {
     GError *error = NULL;
     struct network *network;
@@ -100,5 +103,17 @@ void session_network_status(struct session *session, reply_done done,
     }
     reply = g_new(struct reply, 1);
     *reply = (struct reply){ done, opaque };
-    network_get_status(network, on_counted, reply);
+    figures(network, on_counted, reply);
+}
+
+void session_network_status(struct session *session, reply_done done,
+                            void *opaque)
+{
+    get(session, network_get_status, done, opaque);
+}
+
+void session_network_connections(struct session *session, reply_done done,
+                                 void *opaque)
+{
+    get(session, network_get_connections, done, opaque);
 }

@@ -138,8 +138,9 @@ static gboolean describe(struct api_client *client, json_t *payload,
 /* Requests that do not keep an idle sandbox running. */
 static void note_use(struct api_client *client, const char *type)
 {
-    static const char *const looking[] = { "network.status", "sandbox.info",
-                                           NULL };
+    static const char *const looking[] = { "network.status",
+                                           "network.connections",
+                                           "sandbox.info", NULL };
 
     if (g_strv_contains(looking, type))
         client->has_looked = true;

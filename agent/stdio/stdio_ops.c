@@ -126,6 +126,14 @@ static gboolean send_network_status(const struct stdio_call *call,
     return TRUE;
 }
 
+static gboolean list_connections(const struct stdio_call *call, json_t *payload,
+                                 GError **error)
+{
+    session_network_connections(call->session, stdio_call_on_answer,
+                                stdio_call_keep(call));
+    return TRUE;
+}
+
 /* ---- commands ------------------------------------------------------------ */
 
 static gboolean run(const struct stdio_call *call, struct command *command)
@@ -380,6 +388,7 @@ static const struct stdio_operation operations[] = {
     { "session.status", send_status, { "" } },
     { "session.configure_network", configure_network, { "network_policy" } },
     { "network.status", send_network_status, { "" } },
+    { "network.connections", list_connections, { "" } },
     { "agent.execute",
       execute,
       { "command", "cwd", "env", "timeout_seconds" } },

@@ -73,6 +73,7 @@ def every_operation_is_accepted(place):
           2)
     equal(agent.error("undo.diff", step_id=2)[0], 1004)
     traffic = agent.ask("network.status")["payload"]
+    equal(agent.ask("network.connections")["payload"]["forgotten"], 0)
     equal((traffic["network_policy"], traffic["bytes"]),
           ("open", {"from_guest": 0, "to_guest": 0}))
     equal(agent.ask("session.configure_network", network_policy="open")

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy of names, with real clients in sandboxes of local isolation and the
 servers of names_world.py."""
+import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -12,8 +14,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import names_world  # noqa: E402
 from local_agent import begin  # noqa: E402
+from local_case import LOCAL, call  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import (contains, descendants, equal, eventually,  # noqa: E402
+from stdio_client import (PROGRAM, contains, descendants, equal, eventually,  # noqa: E402
                           main, ok, words_of)
 
 WEB = ["api.example.test", "*.b.example.test"]
@@ -236,6 +239,74 @@ def a_proxy_that_ends(place):
     assert eventually(lambda: proxies() and proxies() != before, 20), proxies()
     contains(good(agent, get("api.example.test")), "GET /")
     equal(agent.close(), 0)
+
+
+def run_cli(place, *words):
+    """The output of a command that must succeed."""
+    code, out, err = call(place, *words)
+    equal((words, code, err if code else ""), (words, 0, ""))
+    return out
+
+
+def listed(place):
+    return [json.loads(line) for line in run_cli(place, "net", "--json").splitlines()]
+
+
+def finds(place, **members):
+    """The connection with these members is listed."""
+    def find():
+        return [one for one in listed(place) if members.items() <= one.items()]
+    assert eventually(find, 20), (members, listed(place))
+    return find()[-1]
+
+
+@sandbox_test
+def verdicts(place):
+    """net lists connections that are over, and why the others were not made"""
+    names = WEB + ["own.example.test", "api.example.test:9"]
+    run_cli(place, "up", *LOCAL, "--network=" + ",".join(names))
+    for command in (get("api.example.test"), get("api.example.test", "x.example.test"),
+                    curl("http://other.example.test/"), get("own.example.test"),
+                    ask("api.example.test", 9), ask("api.example.test", 8443),
+                    curl("http://%s/" % names_world.ADDRESS)):
+        call(place, "exec", "-q", "--", "sh", "-c", command)
+    done = finds(place, name="api.example.test", verdict="closed", port=80,
+                 address=names_world.ADDRESS, protocol="tcp", reason=None, allow=None)
+    assert done["from_guest"] > 50 and done["to_guest"] > 50, done
+    contains(finds(place, verdict="refused", name="api.example.test", port=80,
+                   allow="x.example.test")["reason"], "another host")
+    contains(finds(place, verdict="refused", name="other.example.test", address=None,
+                   protocol="dns", allow="other.example.test")["reason"], "not list")
+    finds(place, verdict="refused", name="own.example.test", allow=names_world.HOST)
+    contains(finds(place, verdict="failed", name="api.example.test", port=9,
+                   allow=None)["reason"], "Connection refused")
+    finds(place, verdict="refused", name="api.example.test", port=8443,
+          allow="api.example.test:8443")
+    finds(place, verdict="refused", name=None, address=names_world.ADDRESS,
+          allow=names_world.ADDRESS + ":80")
+    text = run_cli(place, "net")
+    contains(text, "[to allow it: api.example.test:8443]")
+    equal(len(text.splitlines()), len(listed(place)))
+    run_cli(place, "stop")
+
+
+@sandbox_test
+def open_connections(place):
+    """net lists an open connection, and net -f its end and that of the sandbox"""
+    run_cli(place, "up", *LOCAL, "--network=api.example.test:5000")
+    follower = subprocess.Popen([PROGRAM, "net", "-f", "--json"], cwd=place.share,
+                                env=place.environment(), stdout=subprocess.PIPE)
+    run_cli(place, "exec", "-d", "--step=none", "--", "bash", "-c",
+            "exec 3<>/dev/tcp/api.example.test/5000; echo one >&3; read -u 3 a; "
+            "sleep 1000")
+    finds(place, verdict="open", from_guest=4, to_guest=4, port=5000)
+    equal(json.loads(follower.stdout.readline())["verdict"], "open")
+    run_cli(place, "job", "kill", "1")
+    equal(json.loads(follower.stdout.readline())["verdict"], "closed")
+    finds(place, verdict="closed", from_guest=4, to_guest=4, port=5000)
+    equal(len(listed(place)), 1)
+    run_cli(place, "stop")
+    equal((follower.stdout.read(), follower.wait()), (b"", 0))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from stdio_client import (PROGRAM, contains, equal, eventually,  # noqa: E402
 RUNNING = ((("exec", "{}", "--", "true"), 125), (("attach", "{}", "1"), 125),
            (("jobs", "{}"), 1), (("job", "wait", "{}", "1"), 1),
            (("job", "logs", "{}", "1"), 1), (("job", "kill", "{}", "1"), 1),
-           (("cp", "{}:/x", "x"), 1), (("port", "{}"), 1),
+           (("cp", "{}:/x", "x"), 1), (("port", "{}"), 1), (("net", "{}"), 1),
            (("folder", "{}"), 1), (("folder", "{}", "add", "x"), 1),
            (("folder", "{}", "rm", "x"), 1),
            (("approve", "{}"), 1), (("approve", "{}", "approval-1"), 1),

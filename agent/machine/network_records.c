@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_records - see network_records.h.
+ */
+#include "agent/machine/network_records.h"
+
+#include <glib.h>
+#include <stdbool.h>
+
+enum { TEXT_MAX = 512 };
+
+struct network_records {
+    GQueue list; /* of JSON objects, the oldest first */
+    gint64 last_id;
+    guint64 forgotten, missed;
+};
+
+struct network_records *network_records_new(void)
+{
+    return g_new0(struct network_records, 1);
+}
+
+static void drop(gpointer object)
+{
+    json_decref(object);
+}
+
+void network_records_free(struct network_records *records)
+{
+    if (!records)
+        return;
+    g_queue_clear_full(&records->list, drop);
+    g_free(records);
+}
+
+/* ---- one record ---------------------------------------------------------- */
+
+/* Return a new reference: a text, shortened, or null. */
+static json_t *text_json(const char *text)
+{
+    g_autofree char *start = text ? g_strndup(text, TEXT_MAX) : NULL;
+    g_autofree char *valid = start ? g_utf8_make_valid(start, -1) : NULL;
+
+    return valid ? json_string(valid) : json_null();
+}
+
+static json_t *copy_text(json_t *payload, const char *key)
+{
+    return text_json(json_string_value(json_object_get(payload, key)));
+}
+
+static json_int_t number_of(json_t *payload, const char *key)
+{
+    return MAX(json_integer_value(json_object_get(payload, key)), 0);
+}
+
+/* Return when something began: a new string in ISO 8601. */
+static char *format_start(json_int_t milliseconds)
+{
+    gint64 began = g_get_real_time() / 1000 - milliseconds;
+    g_autoptr(GDateTime)
+        time = g_date_time_new_from_unix_utc(MAX(began, 0) / 1000);
+    g_autofree char *text = time ? g_date_time_format(time, "%Y-%m-%dT%H:%M:%S")
+                                 : g_strdup("1970-01-01T00:00:00");
+
+    return g_strdup_printf("%s.%03dZ", text, (int)(MAX(began, 0) % 1000));
+}
+
+/* Return the verdict of the API: static. */
+static const char *verdict_of(json_t *payload)
+{
+    const char *verdict = json_string_value(
+        json_object_get(payload, "verdict"));
+
+    if (g_strcmp0(verdict, "open") == 0)
+        return "open";
+    if (g_strcmp0(verdict, "refused") == 0)
+        return "refused";
+    return json_is_string(json_object_get(payload, "reason")) ? "failed"
+                                                              : "closed";
+}
+
+static json_t *describe(json_t *payload, const char *verdict)
+{
+    json_int_t milliseconds = MIN(number_of(payload, "milliseconds"),
+                                  (json_int_t)G_MAXINT32 * 1000);
+    g_autofree char *start = format_start(milliseconds);
+
+    return json_pack(
+        "{s:s, s:I, s:o, s:o, s:I, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "time",
+        start, "connection", number_of(payload, "id"), "name",
+        copy_text(payload, "name"), "address", copy_text(payload, "address"),
+        "port", MIN(number_of(payload, "port"), 65535), "protocol", "tcp",
+        "verdict", verdict, "reason", copy_text(payload, "reason"), "allow",
+        copy_text(payload, "allow"), "from_guest",
+        number_of(payload, "from_guest"), "to_guest",
+        number_of(payload, "to_guest"), "milliseconds", milliseconds);
+}
+
+/* Keep a record (taken). */
+static void keep(struct network_records *records, json_t *record)
+{
+    json_object_set_new(record, "id", json_integer(++records->last_id));
+    g_queue_push_tail(&records->list, record);
+    if (records->list.length > NETWORK_RECORDS_MAX) {
+        json_decref(g_queue_pop_head(&records->list));
+        records->forgotten++;
+    }
+}
+
+/* ---- interface ----------------------------------------------------------- */
+
+void network_records_add(struct network_records *records, json_t *payload)
+{
+    keep(records, describe(payload, verdict_of(payload)));
+}
+
+/* The destination is a name, or an address. */
+void network_records_refuse(struct network_records *records, json_t *payload,
+                            const char *reason, const char *allow)
+{
+    const char *destination = json_string_value(
+        json_object_get(payload, "destination"));
+    bool is_address = destination && g_hostname_is_ip_address(destination);
+    json_t *record = describe(payload, "refused");
+
+    json_object_set_new(record, "connection", json_null());
+    json_object_set_new(record, is_address ? "address" : "name",
+                        text_json(destination));
+    json_object_set_new(record, "protocol", copy_text(payload, "protocol"));
+    json_object_set_new(record, "reason", text_json(reason));
+    json_object_set_new(record, "allow", text_json(allow));
+    keep(records, record);
+}
+
+void network_records_miss(struct network_records *records, json_t *payload)
+{
+    records->missed += (guint64)number_of(payload, "count");
+}
+
+json_t *network_records_to_json(const struct network_records *records,
+                                json_t *open)
+{
+    json_t *list = json_array(), *connection;
+    size_t i;
+
+    for (GList *at = records->list.head; at; at = at->next)
+        json_array_append(list, at->data);
+    json_array_foreach(open, i, connection)
+    {
+        json_t *record = describe(connection, "open");
+
+        json_object_set_new(record, "id", json_null());
+        json_array_append_new(list, record);
+    }
+    return json_pack("{s:o, s:I, s:I}", "connections", list, "forgotten",
+                     (json_int_t)records->forgotten, "missed",
+                     (json_int_t)records->missed);
+}

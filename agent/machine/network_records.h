@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_records - the guest's recent connections, and what was refused.
+ *
+ * The newest NETWORK_RECORDS_MAX that are over. The processes of the network
+ * read data of the guest: texts are shortened, and numbers are not relied on.
+ *
+ * Threads: one.
+ */
+#ifndef AGENT_MACHINE_NETWORK_RECORDS_H
+#define AGENT_MACHINE_NETWORK_RECORDS_H
+
+#include <jansson.h>
+
+enum { NETWORK_RECORDS_MAX = 500 };
+
+struct network_records;
+
+struct network_records *network_records_new(void);
+void network_records_free(struct network_records *records);
+
+/* Record a connection to a name that has ended: event.connection of
+ * proxy/control.h (borrowed). */
+void network_records_add(struct network_records *records, json_t *payload);
+
+/* Record a refusal: event.refused of net/control.h (borrowed). reason: a text
+ * for a user. allow: the policy's entry that would allow it, or NULL. */
+void network_records_refuse(struct network_records *records, json_t *payload,
+                            const char *reason, const char *allow);
+
+/* Further ones (event.connections_untold) are not known one by one. */
+void network_records_miss(struct network_records *records, json_t *payload);
+
+/* Return the answer to network.connections. open: a list of open connections,
+ * in the form of event.connection (borrowed), or NULL. */
+json_t *network_records_to_json(const struct network_records *records,
+                                json_t *open);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_texts - see network_texts.h.
+ */
+#include "agent/machine/network_texts.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/network_link.h"
+
+static bool is_name_server(const char *destination, json_int_t port)
+{
+    return port == 53 && (strcmp(destination, NETWORK_LINK_DNS) == 0 ||
+                          strcmp(destination, NETWORK_LINK_OTHER_DNS) == 0);
+}
+
+static char *describe_query(const char *name, const char *reason)
+{
+    if (g_strcmp0(reason, "excepted") == 0)
+        return g_strdup_printf("the name %s is excepted by deny: in the "
+                               "network policy",
+                               name);
+    if (g_strcmp0(reason, "above_wildcard") == 0)
+        return g_strdup_printf("the network policy does not list the name %s; "
+                               "*.%s does not include it: add it to the list "
+                               "to allow it",
+                               name, name);
+    return g_strdup_printf("the network policy does not list the name %s; "
+                           "add it to the list to allow it",
+                           name);
+}
+
+char *network_describe_refusal(json_t *payload)
+{
+    const char *destination = json_string_value(
+        json_object_get(payload, "destination"));
+    const char *protocol = json_string_value(
+        json_object_get(payload, "protocol"));
+    json_int_t port = json_integer_value(json_object_get(payload, "port"));
+
+    if (!destination)
+        return g_strdup("the network policy blocks the guest from further "
+                        "addresses, which are not reported one by one");
+    if (g_strcmp0(protocol, "dns") == 0)
+        return describe_query(
+            destination, json_string_value(json_object_get(payload, "reason")));
+    if (is_name_server(destination, port))
+        return g_strdup("the network policy blocks the guest's DNS queries; "
+                        "add dns to the list to allow them");
+    if (port == 0)
+        return g_strdup_printf(
+            "the network policy blocks the guest from %s (%s)", destination,
+            protocol);
+    return g_strdup_printf("the network policy blocks the guest from %s (%s "
+                           "port %" JSON_INTEGER_FORMAT ")",
+                           destination, protocol, port);
+}
+
+char *network_describe_limit(json_t *payload)
+{
+    static const char *const texts[][3] = {
+        { "tcp", "TCP connections", "further ones wait until others end" },
+        { "dns_tcp", "TCP connections to the name server",
+          "further ones wait until others end" },
+        { "udp", "UDP flows", "the longest idle ones are closed" },
+        { "dns", "DNS lookups at a time", "the oldest get no answer" },
+        { "icmp", "pings at a time", "the oldest get no answer" },
+        { "inbound", "published ports and connections to them",
+          "further connections wait until others end" },
+    };
+    const char *kind = json_string_value(json_object_get(payload, "kind"));
+    json_t *limit = json_object_get(payload, "limit");
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        if (g_strcmp0(kind, texts[i][0]) == 0)
+            return g_strdup_printf("guest network: more than "
+                                   "%" JSON_INTEGER_FORMAT " %s; %s",
+                                   json_integer_value(limit), texts[i][1],
+                                   texts[i][2]);
+    }
+    return g_strdup("guest network: a limit is reached");
+}
+
+char *network_find_entry(json_t *payload)
+{
+    const char *destination = json_string_value(
+        json_object_get(payload, "destination"));
+    const char *protocol = json_string_value(
+        json_object_get(payload, "protocol"));
+    const char *reason = json_string_value(json_object_get(payload, "reason"));
+    json_int_t port = json_integer_value(json_object_get(payload, "port"));
+
+    if (!destination || g_strcmp0(reason, "excepted") == 0)
+        return NULL;
+    if (g_strcmp0(protocol, "dns") == 0 || port == 0)
+        return g_strdup(destination);
+    if (is_name_server(destination, port))
+        return g_strdup("dns");
+    return g_strdup_printf(strchr(destination, ':')
+                               ? "[%s]:%" JSON_INTEGER_FORMAT
+                               : "%s:%" JSON_INTEGER_FORMAT,
+                           destination, port);
+}
