@@ -147,7 +147,7 @@ static const char *deny_problem(const struct network_name *name,
            "list only networks that do not contain the address";
 }
 
-static const char *whole_problem(const char *name, size_t length)
+static const char *whole_problem(const char *name, size_t length, bool below)
 {
     const char *dot = memchr(name, '.', length);
 
@@ -158,6 +158,9 @@ static const char *whole_problem(const char *name, size_t length)
     if (ends_in_number(name, length))
         return "raw: needs a name, and no name ends in a number; "
                "write an address by itself, as in 1.2.3.4:443";
+    if (below && (!dot || dot == name + length - 1))
+        return "this is too wide: a wildcard needs at least two labels, as in "
+               "*.example.org; open allows all names";
     if (!dot || dot == name + length - 1)
         return "a name needs at least two labels, as in example.org or "
                "*.example.org; for the host's own services use 10.0.2.2";
@@ -209,7 +212,7 @@ gboolean network_name_parse(const char *entry, struct network_name *ret_name,
         problem = find_problem(text, extent.length, &at);
     if (!problem) {
         at = 0;
-        problem = whole_problem(text, extent.length);
+        problem = whole_problem(text, extent.length, name.below);
     }
     if (!problem) {
         at = extent.length + (*rest == ':');

@@ -50,9 +50,52 @@ static gboolean add_one(struct network_policy *policy, const char *entry,
     return FALSE;
 }
 
+/* ---- hints for what is close to an entry --------------------------------- */
+
+static gboolean check_case(const char *entry, GError **error)
+{
+    static const char *const keywords[] = { "raw:", "deny:", "preset:",
+                                            "open", "dns",   "none" };
+    g_autofree char *problem = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(keywords); i++) {
+        const char *word = keywords[i];
+        size_t length = strlen(word);
+        bool same = word[length - 1] == ':'
+                        ? g_ascii_strncasecmp(entry, word, length) == 0
+                        : g_ascii_strcasecmp(entry, word) == 0;
+
+        if (!same || strncmp(entry, word, length) == 0)
+            continue;
+        problem = g_strdup_printf("write %s in lower case", word);
+        return network_name_problem(error, entry, 1, problem);
+    }
+    return TRUE;
+}
+
+static gboolean check_word(const char *entry, GError **error)
+{
+    g_autofree char *problem = NULL;
+
+    if (*entry && !entry[strspn(entry, "0123456789")])
+        return network_name_problem(
+            error, entry, 1,
+            "a port belongs to an address or a name, each with its own, as in "
+            "example.org:443,example.org:8443");
+    if (!network_preset_exists(entry))
+        return TRUE;
+    problem = g_strdup_printf(
+        "a name needs at least two labels; for the preset "
+        "write preset:%s",
+        entry);
+    return network_name_problem(error, entry, 1, problem);
+}
+
 gboolean network_entry_add(struct network_policy *policy, const char *entry,
                            GError **error)
 {
+    if (!check_case(entry, error) || !check_word(entry, error))
+        return FALSE;
     return network_preset_name(entry)
                ? network_preset_add(policy, entry, add_one, error)
                : add_one(policy, entry, error);

@@ -23,12 +23,25 @@ const char *network_preset_name(const char *entry)
     return g_str_has_prefix(entry, PRESET) ? entry + strlen(PRESET) : NULL;
 }
 
+/* Return the length of the valid characters at the start. */
+static size_t valid_length(const char *name)
+{
+    return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+}
+
+static bool is_valid(const char *name)
+{
+    size_t valid = valid_length(name);
+
+    return valid > 0 && valid <= NETWORK_LABEL_MAX && !name[valid];
+}
+
 static gboolean check_name(const char *entry, GError **error)
 {
     const char *name = network_preset_name(entry);
-    size_t valid = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    size_t valid = valid_length(name);
 
-    if (valid > 0 && valid <= NETWORK_LABEL_MAX && !name[valid])
+    if (is_valid(name))
         return TRUE;
     return network_name_problem(
         error, entry, strlen(PRESET) + valid + 1,
@@ -50,6 +63,19 @@ static bool has_own(const char *entry)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
+bool network_preset_exists(const char *name)
+{
+    g_autofree char *folder = install_paths_find_presets(), *own = NULL;
+    g_autofree char *installed = NULL;
+
+    if (!is_valid(name))
+        return false;
+    own = own_path(name);
+    installed = folder ? g_build_filename(folder, name, NULL) : NULL;
+    return g_file_test(own, G_FILE_TEST_EXISTS) ||
+           (installed && g_file_test(installed, G_FILE_TEST_EXISTS));
+}
+
 static int compare(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -63,17 +89,29 @@ static gboolean fail_nested(const char *entry, GError **error)
         "yours here instead");
 }
 
-/* Return the installed presets' names: a new string. */
-static char *list_installed(const char *folder)
+/* Add the names of a folder (NULL: none) that are presets and not in the
+ * list. */
+static void add_names(GPtrArray *names, const char *folder)
 {
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     GDir *dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
     const char *name;
 
-    while (dir && (name = g_dir_read_name(dir)))
-        g_ptr_array_add(names, g_strdup(name));
+    while (dir && (name = g_dir_read_name(dir))) {
+        if (is_valid(name) &&
+            !g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+            g_ptr_array_add(names, g_strdup(name));
+    }
     if (dir)
         g_dir_close(dir);
+}
+
+/* Return the names of the presets, installed and of the user: a new string. */
+static char *list_presets(const char *folder, const char *own)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+
+    add_names(names, folder);
+    add_names(names, own);
     g_ptr_array_sort(names, compare);
     g_ptr_array_add(names, NULL);
     return g_strjoinv(", ", (char **)names->pdata);
@@ -82,10 +120,10 @@ static char *list_installed(const char *folder)
 static gboolean fail_unknown(const char *entry, const char *folder,
                              GError **error)
 {
-    g_autofree char *own = own_path(""), *names = list_installed(folder);
+    g_autofree char *own = own_path(""), *names = list_presets(folder, own);
     g_autofree char *problem = g_strdup_printf(
         "there is no such preset; use one of these: %s; or write a file in %s",
-        *names ? names : "(none is installed)", own);
+        *names ? names : "(there is none)", own);
 
     return network_name_problem(error, entry, strlen(PRESET) + 1, problem);
 }

@@ -15,6 +15,9 @@
 /* Return the name in "preset:NAME", borrowed; NULL if the entry is another. */
 const char *network_preset_name(const char *entry);
 
+/* Return whether there is a preset of this name, installed or of the user. */
+bool network_preset_exists(const char *name);
+
 /* Call add for each entry of the preset. ERROR_INVALID_FIELD, with the file and
  * line. */
 gboolean network_preset_add(struct network_policy *policy, const char *entry,

@@ -59,6 +59,12 @@ static void test_errors(void)
         { "b\xc3\xbc"
           "cher",
           "'xn--bcher-kva', column 1: a name needs" },
+        { "8080", "'8080', column 1: a port belongs to" },
+        { "Deny:a.example", "column 1: write deny: in lower case" },
+        { "PRESET:npm", "write preset: in lower case" },
+        { "rAw:a.example:22", "write raw: in lower case" },
+        { "DNS", "write dns in lower case" },
+        { "Open", "write open in lower case" },
     };
     g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
 
@@ -162,7 +168,15 @@ static void test_preset_errors(gconstpointer data)
     g_autofree char *path = g_build_filename(
         place->root, "config/stepback/network/open", NULL);
 
+    put_own(place, "mine2", "a.example\n");
+    put_installed(place, "pypi2", "a.example\n");
     expect_part("preset:none", "column 8: there is no such preset; use one");
+    expect_part("preset:none", "mine2, ");
+    expect_part("preset:none", "pypi2");
+    expect_part("mine2", "column 1: a name needs at least two labels; for the "
+                         "preset write preset:mine2");
+    expect_part("pypi2", "write preset:pypi2");
+    expect_part("none2", "column 1: a name needs");
     expect_part("preset:../npm", "column 8: a preset's name has");
     expect_part("preset:a.b", "column 9: a preset's name has");
     expect_part("preset:", "column 8: a preset's name has");

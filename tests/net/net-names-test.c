@@ -82,6 +82,8 @@ static const struct {
     { "localhost", 1, "10.0.2.2" },
     { "localhost.", 1, "10.0.2.2" },
     { "*.org", 3, "two labels" },
+    { "*.org", 3, "too wide" },
+    { "deny:*.com.:80", 8, "too wide" },
     { "raw:22", 5, "ends in a number" },
     { "*", 1, "use open for all names" },
     { "raw:1.2.3.4", 5, "ends in a number" },
