@@ -201,6 +201,7 @@ static int execute(const char *name, const struct exec_options *options,
         .keys = options->terminal ? options->sequence : NULL,
         .report = !options->quiet,
         .is_shell = !words,
+        .network = !options->quiet,
     };
     g_autoptr(sandbox_record)
         record = cli_sandbox_find(name, CLI_SANDBOX_RUNNING);

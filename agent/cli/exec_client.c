@@ -13,11 +13,11 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
-#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/cli/exec_output.h"
 #include "agent/cli/exec_stdin.h"
 #include "agent/cli/exec_turn.h"
+#include "agent/cli/exec_warnings.h"
 #include "agent/cli/term_guard.h"
 #include "agent/client/api_link.h"
 #include "agent/client/report_json.h"
@@ -39,7 +39,8 @@ struct exec_client {
     struct exec_stdin *input;
     guint waits_source, signals[4];
     bool has_output, detached, over;
-    bool is_broken;  /* the reader of the output has ended */
+    bool is_broken; /* the reader of the output has ended */
+    struct exec_warnings *warnings;
     json_t *end;     /* the payload of event.exec_exited, or NULL */
     char *complaint; /* an error to print once the terminal is restored */
     int interrupts, terminations;
@@ -251,10 +252,9 @@ static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
     struct exec_client *client = opaque;
-    const char *text = json_string_value(json_object_get(payload, "message"));
 
-    if (strcmp(type, "event.warning") == 0 && text)
-        cli_place_warn(text);
+    if (strcmp(type, "event.warning") == 0)
+        exec_warnings_take(client->warnings, payload);
     else if (client->id)
         take_event(client, type, payload);
     else if (g_str_has_prefix(type, "event.exec_"))
@@ -384,7 +384,8 @@ static bool begin(struct exec_client *client, const char *type, json_t *payload)
     gint64 id = json_integer_value(json_object_get(payload, "exec_id"));
     json_t *answer = NULL;
 
-    if (client->options->warnings && !subscribe(client, &error))
+    if ((client->options->warnings || client->options->network) &&
+        !subscribe(client, &error))
         json_decref(payload);
     else
         answer = api_link_ask(client->link, type, payload, START_MS, &error);
@@ -421,6 +422,7 @@ static struct exec_client *client_new(const struct exec_client_options *options)
     client->options = options;
     client->exit_code = CLI_RUN_FAILED;
     client->early = json_array();
+    client->warnings = exec_warnings_new(options->warnings, options->terminal);
     client->loop = g_main_loop_new(NULL, FALSE);
     client->output = exec_output_new(&output_callbacks, client);
     client->input = exec_stdin_new(options->terminal, options->keys,
@@ -438,6 +440,7 @@ static void client_free(struct exec_client *client)
         g_source_remove(client->signals[i]);
     control_link_free(client->link);
     json_decref(client->early);
+    exec_warnings_free(client->warnings);
     json_decref(client->end);
     g_free(client->complaint);
     exec_output_free(client->output);
@@ -450,6 +453,7 @@ static void client_free(struct exec_client *client)
 static void report_end(const struct exec_client *client,
                        const struct sandbox_record *record)
 {
+    exec_warnings_print(client->warnings);
     if (client->complaint)
         cli_options_failed("%s", client->complaint);
     print_step(client);

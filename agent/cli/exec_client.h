@@ -26,6 +26,8 @@ struct exec_client_options {
     bool is_shell; /* the report is of the last line: only if it has changes */
     const char *undo_hint; /* how to undo it; NULL: "stepback undo"; borrowed */
     bool warnings; /* print event.warning, of all that happens in the sandbox */
+    bool network;  /* print those about the network, after the end if there is a
+                      terminal */
     bool cancels;  /* a signal cancels the execution, as in "run" */
 };
 

@@ -291,6 +291,20 @@ def verdicts(place):
 
 
 @sandbox_test
+def exec_prints_refusals(place):
+    """exec prints what the network policy refused, and -q does not"""
+    run_cli(place, "up", *LOCAL, "--network=" + ",".join(WEB))
+    command = ("exec", "--", "sh", "-c", curl("http://one.example.test/") + "; exit 7")
+    code, out, err = call(place, *command)
+    equal((code, out), (7, ""))
+    contains(err, "warning: the network policy does not list the name one.example.test")
+    code, out, err = call(place, "exec", "-q", "--", "sh", "-c",
+                          curl("http://two.example.test/"))
+    equal((code, "warning" in err), (6, False))
+    run_cli(place, "stop")
+
+
+@sandbox_test
 def open_connections(place):
     """net lists an open connection, and net -f its end and that of the sandbox"""
     run_cli(place, "up", *LOCAL, "--network=api.example.test:5000")

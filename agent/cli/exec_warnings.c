@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_warnings - see exec_warnings.h.
+ */
+#include "agent/cli/exec_warnings.h"
+
+#include <glib.h>
+
+#include "agent/cli/cli_place.h"
+
+enum { WAITING_MAX = 64 };
+
+struct exec_warnings {
+    bool all, waits;
+    GPtrArray *waiting; /* texts */
+};
+
+struct exec_warnings *exec_warnings_new(bool all, bool waits)
+{
+    struct exec_warnings *warnings = g_new0(struct exec_warnings, 1);
+
+    warnings->all = all;
+    warnings->waits = waits;
+    warnings->waiting = g_ptr_array_new_with_free_func(g_free);
+    return warnings;
+}
+
+void exec_warnings_free(struct exec_warnings *warnings)
+{
+    g_ptr_array_unref(warnings->waiting);
+    g_free(warnings);
+}
+
+void exec_warnings_take(struct exec_warnings *warnings, json_t *payload)
+{
+    const char *text = json_string_value(json_object_get(payload, "message"));
+    const char *code = json_string_value(json_object_get(payload, "code"));
+
+    if (!text ||
+        (!warnings->all && !(code && g_str_has_prefix(code, "network_"))))
+        return;
+    if (!warnings->waits)
+        cli_place_warn(text);
+    else if (warnings->waiting->len < WAITING_MAX)
+        g_ptr_array_add(warnings->waiting, g_strdup(text));
+}
+
+void exec_warnings_print(const struct exec_warnings *warnings)
+{
+    for (guint i = 0; i < warnings->waiting->len; i++)
+        cli_place_warn(warnings->waiting->pdata[i]);
+}
