@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_net_policy.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_table.h"
@@ -221,16 +222,30 @@ int cli_net(int argc, char **argv)
         { NULL },
     };
     g_autoptr(sandbox_record) record = NULL;
+    const char *name = NULL;
+    char **words;
     int exit_code;
 
-    if (!cli_options_parse("[NAME] - print the network connections of a "
-                           "running sandbox, and what its policy refused",
+    if (!cli_options_parse("[NAME] [policy|allow|deny|rm ENTRY] - print the "
+                           "network connections of a "
+                           "running sandbox, and what its policy refused; or "
+                           "show and change that policy",
                            entries, false, &argc, &argv) ||
         !cli_output_init(&net.output, "net", &options))
         return CLI_USAGE;
-    if (argc > 2)
-        return cli_options_wrong("net: '%s' is one argument too many", argv[2]);
-    record = cli_sandbox_find(argc > 1 ? argv[1] : NULL, CLI_SANDBOX_RUNNING);
+    words = argv + 1;
+    if (*words && !cli_net_policy_is_verb(*words))
+        name = *words++;
+    if (cli_net_policy_is_verb(*words))
+        return net.follow ? cli_options_wrong("net: -f lists connections; omit "
+                                              "'%s'",
+                                              *words)
+                          : cli_net_policy(name, words, net.json);
+    if (*words)
+        return cli_options_wrong("net: '%s' is none of policy, allow, deny and "
+                                 "rm",
+                                 *words);
+    record = cli_sandbox_find(name, CLI_SANDBOX_RUNNING);
     if (!record)
         return CLI_FAILED;
     net.record = record;

@@ -290,6 +290,44 @@ def verdicts(place):
     run_cli(place, "stop")
 
 
+def refuses(place, code, part, *words):
+    status, out, err = call(place, *words)
+    equal((words, status, out), (words, code, ""))
+    contains(err, part)
+
+
+@sandbox_test
+def policy_commands(place):
+    """net policy, allow, deny and rm change the policy of a running sandbox"""
+    run_cli(place, "up", *LOCAL, "--network=api.example.test")
+    equal(run_cli(place, "net", "policy"), "api.example.test\n")
+    fetch = ("exec", "-q", "--", "sh", "-c", curl("http://other.example.test/"))
+    equal(call(place, *fetch)[0], 6)
+    equal(run_cli(place, "net", "allow", "Other.example.test", "10.9.9.9"),
+          "10.9.9.9\napi.example.test\nother.example.test\n")
+    contains(run_cli(place, *fetch), "GET /")
+    contains(run_cli(place, "net", "deny", "other.example.test"),
+             "deny:other.example.test")
+    equal(call(place, *fetch)[0], 6)
+    run_cli(place, "net", "rm", "deny:other.example.test", "10.9.9.9")
+    contains(run_cli(place, *fetch), "GET /")
+    equal(json.loads(run_cli(place, "net", "policy", "dns,*.b.example.test", "--json")),
+          {"allow": ["*.b.example.test"], "dns": True})
+    before = run_cli(place, "net", "policy")
+    equal(before, "*.b.example.test\ndns\n")
+    refuses(place, 1, "no entry 'api.example.test'", "net", "rm", "api.example.test")
+    refuses(place, 1, "two labels", "net", "allow", "c.example.test", "x")
+    refuses(place, 1, "excepts names only", "net", "deny", "10.0.0.0/8")
+    refuses(place, 2, "give an entry", "net", "allow")
+    refuses(place, 2, "none of policy", "net", os.path.basename(place.share), "alow")
+    equal(run_cli(place, "net", "policy"), before)
+    equal(run_cli(place, "net", "policy", "open"), "open\n")
+    refuses(place, 1, "allows everything", "net", "allow", "api.example.test")
+    contains(run_cli(place, "net", "deny", "api.example.test"), "0.0.0.0/0\n::/0\n")
+    equal(run_cli(place, "net", "policy", "none"), "none\n")
+    run_cli(place, "stop")
+
+
 @sandbox_test
 def exec_prints_refusals(place):
     """exec prints what the network policy refused, and -q does not"""

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_net_policy - see cli_net_policy.h.
+ *
+ * The supervisor replaces a policy as a whole: of two commands that change it
+ * at the same time, one can be lost.
+ */
+#include "agent/cli/cli_net_policy.h"
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/base/network_entry.h"
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_machine.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_sandbox.h"
+#include "common/errors.h"
+
+/* Change the policy in force. ERROR_INVALID_FIELD. */
+typedef gboolean change_fn(struct network_policy *policy, char **entries,
+                           GError **error);
+
+static gboolean fail(GError **error, const char *text)
+{
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, text);
+    return FALSE;
+}
+
+/* ---- the verbs ----------------------------------------------------------- */
+
+static gboolean allow(struct network_policy *policy, char **entries,
+                      GError **error)
+{
+    if (policy->kind == NETWORK_OPEN)
+        return fail(error,
+                    "the network is open and allows everything; to "
+                    "allow only a list: " CLI_PROGRAM " net policy LIST");
+    policy->kind = NETWORK_ALLOW;
+    for (char **entry = entries; *entry; entry++) {
+        if (strcmp(*entry, "dns") == 0)
+            policy->dns = true;
+        else if (!network_entry_add(policy, *entry, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean deny(struct network_policy *policy, char **entries,
+                     GError **error)
+{
+    if (policy->kind == NETWORK_OPEN) {
+        policy->kind = NETWORK_ALLOW;
+        if (!network_policy_add(policy, "0.0.0.0/0", error) ||
+            !network_policy_add(policy, "::/0", error))
+            return FALSE;
+    }
+    for (char **entry = entries; *entry; entry++) {
+        bool has_word = g_str_has_prefix(*entry, "deny:");
+        g_autofree char *text = g_strconcat(has_word ? "" : "deny:", *entry,
+                                            NULL);
+
+        if (!network_entry_add(policy, text, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Remove the text from a policy's list. */
+static bool remove_text(json_t *list, const char *text)
+{
+    json_t *value;
+    size_t i;
+
+    json_array_foreach(list, i, value)
+    {
+        if (g_strcmp0(json_string_value(value), text) == 0) {
+            json_array_remove(list, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Remove what the entry stands for: a preset has several. */
+static gboolean remove_entry(json_t *policy, const char *entry, GError **error)
+{
+    g_autofree struct network_policy *wanted = g_new0(struct network_policy, 1);
+    json_t *list = json_object_get(policy, "allow"), *texts, *value;
+    bool found = false;
+    size_t i;
+
+    wanted->kind = NETWORK_ALLOW;
+    if (strcmp(entry, "dns") == 0) {
+        found = json_is_true(json_object_get(policy, "dns"));
+        json_object_set_new(policy, "dns", json_false());
+    } else if (!network_entry_add(wanted, entry, error)) {
+        return FALSE;
+    }
+    texts = network_policy_to_json(wanted);
+    json_array_foreach(json_object_get(texts, "allow"), i, value)
+    {
+        found |= remove_text(list, json_string_value(value));
+    }
+    json_decref(texts);
+    if (!found)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "the network policy has no entry '%s'; '" CLI_PROGRAM
+                    " net policy' lists them",
+                    entry);
+    return found;
+}
+
+static gboolean remove_entries(struct network_policy *policy, char **entries,
+                               GError **error)
+{
+    json_t *object = network_policy_to_json(policy);
+    gboolean ok = json_is_object(object) ||
+                  fail(error,
+                       "the network policy is no list of entries; to "
+                       "allow only a list: " CLI_PROGRAM " net policy LIST");
+
+    for (char **entry = entries; ok && *entry; entry++)
+        ok = remove_entry(object, *entry, error);
+    ok = ok && network_policy_parse(object, policy, error);
+    json_decref(object);
+    return ok;
+}
+
+/* The value of --network. */
+static gboolean replace(struct network_policy *policy, char **entries,
+                        GError **error)
+{
+    const struct cli_machine machine = { .network = entries[0] };
+
+    return cli_machine_network(&machine, policy, error);
+}
+
+static const struct verb {
+    const char *name;
+    change_fn *change;
+} verbs[] = {
+    { "policy", replace },
+    { "allow", allow },
+    { "deny", deny },
+    { "rm", remove_entries },
+};
+
+static const struct verb *find_verb(const char *word)
+{
+    for (size_t i = 0; word && i < G_N_ELEMENTS(verbs); i++) {
+        if (strcmp(word, verbs[i].name) == 0)
+            return &verbs[i];
+    }
+    return NULL;
+}
+
+bool cli_net_policy_is_verb(const char *word)
+{
+    return find_verb(word) != NULL;
+}
+
+/* ---- the sandbox --------------------------------------------------------- */
+
+/* Print an entry a line, as --network takes them. */
+static void print(json_t *policy, bool json)
+{
+    json_t *list = json_object_get(policy, "allow"), *entry;
+    const char *word = json_string_value(policy);
+    size_t i;
+
+    if (json) {
+        cli_place_print_json(policy);
+        return;
+    }
+    if (word)
+        printf("%s\n", strcmp(word, "disabled") == 0 ? "none" : word);
+    json_array_foreach(list, i, entry)
+    {
+        printf("%s\n", json_string_value(entry));
+    }
+    if (json_is_true(json_object_get(policy, "dns")))
+        printf("dns\n");
+}
+
+/* Return the policy in force: a new reference, or NULL and error. */
+static json_t *ask_policy(const struct sandbox_record *record, GError **error)
+{
+    json_t *answer = cli_sandbox_ask(record, "network.status", NULL, error);
+    json_t *policy = json_incref(json_object_get(answer, "network_policy"));
+
+    if (answer && !policy)
+        fail(error, "the supervisor's answer has no network policy");
+    json_decref(answer);
+    return policy;
+}
+
+/* Return the new policy: a new reference, or NULL and error. */
+static json_t *change(const struct sandbox_record *record,
+                      const struct verb *verb, char **entries, GError **error)
+{
+    g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
+    json_t *now = ask_policy(record, error), *answer, *result;
+    bool ok = now && network_policy_parse(now, policy, error) &&
+              verb->change(policy, entries, error);
+
+    json_decref(now);
+    if (!ok)
+        return NULL;
+    answer = cli_sandbox_ask(
+        record, "session.configure_network",
+        json_pack("{s:o}", "network_policy", network_policy_to_json(policy)),
+        error);
+    result = json_incref(json_object_get(answer, "network_policy"));
+    json_decref(answer);
+    return result;
+}
+
+int cli_net_policy(const char *name, char **words, bool json)
+{
+    const struct verb *verb = find_verb(words[0]);
+    bool shows = verb->change == replace && !words[1];
+    g_autoptr(sandbox_record) record = NULL;
+    g_autoptr(GError) error = NULL;
+    json_t *policy;
+
+    if (!words[1] && !shows)
+        return cli_options_wrong("net: give an entry: " CLI_PROGRAM
+                                 " net [NAME] %s ENTRY...",
+                                 verb->name);
+    if (verb->change == replace && words[1] && words[2])
+        return cli_options_wrong("net: separate the policy's entries by "
+                                 "commas: " CLI_PROGRAM " net policy %s,%s",
+                                 words[1], words[2]);
+    record = cli_sandbox_find(name, CLI_SANDBOX_RUNNING);
+    if (!record)
+        return CLI_FAILED;
+    policy = shows ? ask_policy(record, &error)
+                   : change(record, verb, words + 1, &error);
+    if (!policy) {
+        cli_options_failed("%s", error->message);
+        return CLI_FAILED;
+    }
+    print(policy, json);
+    json_decref(policy);
+    return CLI_OK;
+}
