@@ -10,10 +10,11 @@
 #include "common/fd.h"
 #include "common/message.h"
 #include "net/port_socket.h"
+#include "net/tcp_log.h"
 #include "netbase/control_server.h"
 
-/* 256 networks take about 12 KB. */
-enum { MAX_LINE = 64 << 10, MAX_QUEUE = 256 << 10 };
+/* 256 networks take about 12 KB, and 1000 connections 200 KB. */
+enum { MAX_LINE = 64 << 10, MAX_QUEUE = 512 << 10 };
 
 struct control {
     struct control_server *server;
@@ -102,6 +103,34 @@ static json_t *tell_status(struct control *control, json_t *payload,
                      gateway_count_bytes(control->gateway));
 }
 
+static json_t *entry_to_json(const struct tcp_log_entry *entry, bool open)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    return json_pack(
+        "{s:I, s:s, s:i, s:s?, s:s, s:I, s:I, s:I}", "id",
+        (json_int_t)entry->id, "address",
+        network_address_format(&entry->address, text), "port", (int)entry->port,
+        "reason", open || entry->made ? NULL : "the connection was not made",
+        "verdict", open ? "open" : "closed", "from_guest",
+        (json_int_t)entry->from_guest, "to_guest", (json_int_t)entry->to_guest,
+        "milliseconds", (json_int_t)entry->milliseconds);
+}
+
+static void add_open(const struct tcp_log_entry *entry, void *opaque)
+{
+    json_array_append_new(opaque, entry_to_json(entry, true));
+}
+
+static json_t *list_connections(struct control *control, json_t *payload,
+                                GError **error)
+{
+    json_t *list = json_array();
+
+    tcp_log_list(add_open, list);
+    return json_pack("{s:o}", "connections", list);
+}
+
 static json_t *carry_out(void *opaque, const char *type, json_t *payload,
                          GError **error)
 {
@@ -113,6 +142,8 @@ static json_t *carry_out(void *opaque, const char *type, json_t *payload,
         return remove_port(opaque, payload, error);
     if (strcmp(type, "status") == 0)
         return tell_status(opaque, payload, error);
+    if (strcmp(type, "connections") == 0)
+        return list_connections(opaque, payload, error);
     return NULL;
 }
 
@@ -132,6 +163,19 @@ static const struct control_service service = {
 
 /* ---- events -------------------------------------------------------------- */
 
+static void tell_connections(struct control *control)
+{
+    unsigned missed = tcp_log_take_missed();
+    struct tcp_log_entry entry;
+
+    if (missed > 0)
+        control_server_send(control->server, "event.connections_untold",
+                            json_pack("{s:I}", "count", (json_int_t)missed));
+    while (tcp_log_take(&entry))
+        control_server_send(control->server, "event.connection",
+                            entry_to_json(&entry, false));
+}
+
 static gboolean tell(gpointer data)
 {
     struct control *control = data;
@@ -141,6 +185,7 @@ static gboolean tell(gpointer data)
     control->tell_source = 0;
     while ((event = gateway_take_event(control->gateway, &type)))
         control_server_send(control->server, type, event);
+    tell_connections(control);
     return G_SOURCE_REMOVE;
 }
 
@@ -169,12 +214,14 @@ struct control *control_new(int fd, int ports_fd, void (*closed)(void *opaque),
 void control_attach(struct control *control, struct gateway *gateway)
 {
     control->gateway = gateway;
+    tcp_log_set(control_has_event, control);
 }
 
 void control_free(struct control *control)
 {
     if (!control)
         return;
+    tcp_log_set(NULL, NULL);
     g_clear_handle_id(&control->tell_source, g_source_remove);
     control_server_free(control->server);
     fd_close(&control->ports_fd);

@@ -12,6 +12,8 @@
  *                              the channel of port_socket.h, to a port of the
  *                              guest. id: chosen by the supervisor
  *     port.remove {id}
+ *     connections {}           {"connections":[]}: those to addresses that are
+ *                              open, as in event.connection
  *     status {}                {"network_policy", "frames":{}, "bytes":{}}
  *
  * and to the supervisor:
@@ -23,6 +25,12 @@
  *                              reason: only of a query: "not_listed",
  *                              "excepted" by deny:, or "above_wildcard", the
  *                              name whose names below are listed
+ *     event.connection {id, address, port, reason, from_guest, to_guest,
+ *     milliseconds}
+ *                              a TCP connection to an address has ended
+ *                              (tcp_log.h); reason: it was not made, or null
+ *     event.connections_untold {count}
+ *                              ends beyond 20 a second, with the next one
  *     event.limited {kind, limit, count}
  *                              a guest has reached its limit of flows of a kind
  *                              (tcp dns_tcp udp dns icmp inbound); once for

@@ -14,6 +14,7 @@
 
 #include "common/fd.h"
 #include "net/shares.h"
+#include "net/tcp_log.h"
 
 static struct {
     name_connect_open open;
@@ -49,6 +50,24 @@ static int put_in_place(int fd, const struct network_address *address,
     return 0;
 }
 
+static void log_target(int fd, const struct sockaddr *address, socklen_t length)
+{
+    struct network_address target = { 0 };
+    struct sockaddr_in6 in6;
+    struct sockaddr_in in;
+
+    if (length >= sizeof(in) && address->sa_family == AF_INET) {
+        memcpy(&in, address, sizeof(in));
+        memcpy(target.bytes, &in.sin_addr, 4);
+        tcp_log_begin(fd, &target, ntohs(in.sin_port));
+    } else if (length >= sizeof(in6) && address->sa_family == AF_INET6) {
+        memcpy(&in6, address, sizeof(in6));
+        target.v6 = true;
+        memcpy(target.bytes, &in6.sin6_addr, 16);
+        tcp_log_begin(fd, &target, ntohs(in6.sin6_port));
+    }
+}
+
 /* libslirp's calls arrive here. Errors as in connect(2). */
 int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
@@ -61,8 +80,10 @@ int connect(int fd, const struct sockaddr *address, socklen_t length)
         memcpy(target.bytes, &in.sin_addr, 4);
         rc = put_in_place(fd, &target, ntohs(in.sin_port));
     }
-    if (rc == -ENOENT)
+    if (rc == -ENOENT) {
+        log_target(fd, address, length);
         return (int)syscall(SYS_connect, fd, address, length);
+    }
     errno = -rc;
     return rc == 0 ? 0 : -1;
 }
@@ -79,6 +100,7 @@ bool name_connect_peer(int fd, struct network_address *ret_address,
 
 void name_connect_forget(int fd)
 {
+    tcp_log_end(fd);
     if (fd >= 0 && fd < SHARES_FILES)
         state.peers[fd].used = false;
 }

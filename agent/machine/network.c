@@ -60,6 +60,10 @@ static void on_event(struct control_link *link, const char *type,
     g_autofree char *text = NULL;
     json_t *warning;
 
+    if (strcmp(type, "event.connection") == 0)
+        network_records_add(network->records, payload);
+    if (strcmp(type, "event.connections_untold") == 0)
+        network_records_miss(network->records, payload);
     if (!refused && strcmp(type, "event.limited") != 0)
         return;
     text = refused ? network_describe_refusal(payload)
@@ -229,18 +233,33 @@ void network_get_status(struct network *network, control_link_done done,
     control_link_request(network->link, "status", NULL, on_status, status);
 }
 
+/* The payload is NULL if the process has ended: then the proxy has, too. */
+static void on_connections(json_t *payload, const GError *error, json_t *data,
+                           void *opaque)
+{
+    struct status *status = opaque;
+    struct network *network = status->network;
+    json_t *open = json_object_get(payload, "connections"), *answer;
+
+    if (payload && network->proxy) {
+        network_proxy_get_connections(network->proxy, open, status->done,
+                                      status->opaque);
+    } else {
+        answer = network_records_to_json(network->records, open);
+        status->done(answer, NULL, NULL, status->opaque);
+        json_decref(answer);
+    }
+    g_free(status);
+}
+
 void network_get_connections(struct network *network, control_link_done done,
                              void *opaque)
 {
-    json_t *answer;
+    struct status *status = g_new0(struct status, 1);
 
-    if (network->proxy) {
-        network_proxy_get_connections(network->proxy, done, opaque);
-        return;
-    }
-    answer = network_records_to_json(network->records, NULL);
-    done(answer, NULL, NULL, opaque);
-    json_decref(answer);
+    *status = (struct status){ network, done, opaque, NULL };
+    control_link_request(network->link, "connections", NULL, on_connections,
+                         status);
 }
 
 /* ---- published ports ----------------------------------------------------- */

@@ -64,8 +64,7 @@ const char *network_guest_dns(const struct network *network);
 void network_get_status(struct network *network, control_link_done done,
                         void *opaque);
 
-/* The answer's payload: that of network_records_to_json(). done may be called
- * from within. */
+/* The answer's payload: that of network_records_to_json(). */
 void network_get_connections(struct network *network, control_link_done done,
                              void *opaque);
 

@@ -261,6 +261,7 @@ void network_proxy_get_status(struct network_proxy *proxy,
 
 struct listing {
     struct network_proxy *proxy;
+    json_t *open; /* owned */
     control_link_done done;
     void *opaque;
 };
@@ -269,20 +270,23 @@ static void on_listed(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
     struct listing *listing = opaque;
-    json_t *answer = network_records_to_json(
-        listing->proxy->records, json_object_get(payload, "connections"));
+    json_t *answer;
 
+    json_array_extend(listing->open, json_object_get(payload, "connections"));
+    answer = network_records_to_json(listing->proxy->records, listing->open);
     listing->done(answer, NULL, NULL, listing->opaque);
     json_decref(answer);
+    json_decref(listing->open);
     g_free(listing);
 }
 
-void network_proxy_get_connections(struct network_proxy *proxy,
+void network_proxy_get_connections(struct network_proxy *proxy, json_t *also,
                                    control_link_done done, void *opaque)
 {
     struct listing *listing = g_new(struct listing, 1);
 
-    *listing = (struct listing){ proxy, done, opaque };
+    *listing = (struct listing){ proxy, json_array(), done, opaque };
+    json_array_extend(listing->open, also);
     if (proxy->link)
         control_link_request(proxy->link, "connections", NULL, on_listed,
                              listing);

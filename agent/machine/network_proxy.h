@@ -46,9 +46,10 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
 void network_proxy_get_status(struct network_proxy *proxy,
                               control_link_done done, void *opaque);
 
-/* The answer's payload: that of network_records_to_json(). If the process does
+/* The answer's payload: that of network_records_to_json(); also: a list of
+ * further open connections (borrowed). If the process does
  * not run or ends, there are no open connections. */
-void network_proxy_get_connections(struct network_proxy *proxy,
+void network_proxy_get_connections(struct network_proxy *proxy, json_t *also,
                                    control_link_done done, void *opaque);
 
 #endif

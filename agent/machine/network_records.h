@@ -19,7 +19,7 @@ struct network_records;
 struct network_records *network_records_new(void);
 void network_records_free(struct network_records *records);
 
-/* Record a connection to a name that has ended: event.connection of
+/* Record a connection that has ended: event.connection of net/control.h or
  * proxy/control.h (borrowed). */
 void network_records_add(struct network_records *records, json_t *payload);
 

@@ -329,6 +329,27 @@ def policy_commands(place):
 
 
 @sandbox_test
+def addresses(place):
+    """net lists connections to addresses: open, closed, and those that fail"""
+    address = names_world.ADDRESS
+    run_cli(place, "up", *LOCAL, "--network=" + address)
+    run_cli(place, "exec", "-d", "--step=none", "--", "bash", "-c",
+            "exec 3<>/dev/tcp/%s/5000; echo one >&3; read -u 3 a; sleep 1000" % address)
+    finds(place, verdict="open", name=None, address=address, port=5000,
+          from_guest=4, to_guest=4, allow=None)
+    run_cli(place, "job", "kill", "1")
+    ended = finds(place, verdict="closed", address=address, port=5000, from_guest=4)
+    assert ended["to_guest"] in (4, 5), ended
+    call(place, "exec", "--", "sh", "-c", ask(address, 9))
+    contains(finds(place, verdict="failed", address=address, port=9, from_guest=0,
+                   to_guest=0)["reason"], "not made")
+    run_cli(place, "exec", "--", "sh", "-c", curl("http://%s/" % address))
+    finds(place, verdict="closed", address=address, port=80, reason=None)
+    equal(len(listed(place)), 3)
+    run_cli(place, "stop")
+
+
+@sandbox_test
 def exec_prints_refusals(place):
     """exec prints what the network policy refused, and -q does not"""
     run_cli(place, "up", *LOCAL, "--network=" + ",".join(WEB))
