@@ -31,6 +31,7 @@ struct sample {
     double cpu_percent;
     bool has_network;
     gint64 in_bytes, out_bytes, in_packets, out_packets;
+    gint64 closed, refused, failed; /* connections */
 };
 
 /* ---- samples ------------------------------------------------------------- */
@@ -58,6 +59,9 @@ static void ask_network(const struct sandbox_record *record,
     sample->out_bytes = count_of(answer, "bytes", "from_guest");
     sample->in_packets = count_of(answer, "frames", "to_guest");
     sample->out_packets = count_of(answer, "frames", "from_guest");
+    sample->closed = count_of(answer, "connections", "closed");
+    sample->refused = count_of(answer, "connections", "refused");
+    sample->failed = count_of(answer, "connections", "failed");
     json_decref(answer);
 }
 
@@ -163,11 +167,15 @@ static void print_json(const GPtrArray *records, const struct sample *samples)
         if (sample->has_network)
             json_object_update_new(
                 object,
-                json_pack("{s:I, s:I, s:I, s:I}", "network_in_bytes",
-                          (json_int_t)sample->in_bytes, "network_out_bytes",
-                          (json_int_t)sample->out_bytes, "network_in_packets",
-                          (json_int_t)sample->in_packets, "network_out_packets",
-                          (json_int_t)sample->out_packets));
+                json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                          "network_in_bytes", (json_int_t)sample->in_bytes,
+                          "network_out_bytes", (json_int_t)sample->out_bytes,
+                          "network_in_packets", (json_int_t)sample->in_packets,
+                          "network_out_packets",
+                          (json_int_t)sample->out_packets, "network_closed",
+                          (json_int_t)sample->closed, "network_refused",
+                          (json_int_t)sample->refused, "network_failed",
+                          (json_int_t)sample->failed));
         json_array_append_new(list, object);
     }
     cli_place_print_json(list);

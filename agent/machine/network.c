@@ -216,6 +216,8 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
 
     if (payload && status->network->proxy) {
         status->payload = json_copy(payload);
+        json_object_set_new(status->payload, "connections",
+                            network_records_count(status->network->records));
         network_proxy_get_status(status->network->proxy, on_proxy_status,
                                  status);
         return;

@@ -60,7 +60,8 @@ void network_configure(struct network *network,
 const char *network_guest_dns(const struct network *network);
 
 /* The answer's payload: "network_policy", "frames" and "bytes" (net/control.h),
- * and with names "names" (network_proxy.h). */
+ * "connections" (network_records_count()), and with names "names"
+ * (network_proxy.h). */
 void network_get_status(struct network *network, control_link_done done,
                         void *opaque);
 

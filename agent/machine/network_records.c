@@ -6,6 +6,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { TEXT_MAX = 512 };
 
@@ -13,6 +14,7 @@ struct network_records {
     GQueue list; /* of JSON objects, the oldest first */
     gint64 last_id;
     guint64 forgotten, missed;
+    guint64 closed, refused, failed;
 };
 
 struct network_records *network_records_new(void)
@@ -112,7 +114,17 @@ static void keep(struct network_records *records, json_t *record)
 
 void network_records_add(struct network_records *records, json_t *payload)
 {
-    keep(records, describe(payload, verdict_of(payload)));
+    const char *verdict = verdict_of(payload);
+
+    if (strcmp(verdict, "open") == 0) /* not an end */
+        return;
+    if (strcmp(verdict, "closed") == 0)
+        records->closed++;
+    else if (strcmp(verdict, "refused") == 0)
+        records->refused++;
+    else
+        records->failed++;
+    keep(records, describe(payload, verdict));
 }
 
 /* The destination is a name, or an address. */
@@ -124,6 +136,7 @@ void network_records_refuse(struct network_records *records, json_t *payload,
     bool is_address = destination && g_hostname_is_ip_address(destination);
     json_t *record = describe(payload, "refused");
 
+    records->refused++;
     json_object_set_new(record, "connection", json_null());
     json_object_set_new(record, is_address ? "address" : "name",
                         text_json(destination));
@@ -136,6 +149,13 @@ void network_records_refuse(struct network_records *records, json_t *payload,
 void network_records_miss(struct network_records *records, json_t *payload)
 {
     records->missed += (guint64)number_of(payload, "count");
+}
+
+json_t *network_records_count(const struct network_records *records)
+{
+    return json_pack("{s:I, s:I, s:I}", "closed", (json_int_t)records->closed,
+                     "refused", (json_int_t)records->refused, "failed",
+                     (json_int_t)records->failed);
 }
 
 json_t *network_records_to_json(const struct network_records *records,

@@ -31,6 +31,9 @@ void network_records_refuse(struct network_records *records, json_t *payload,
 /* Further ones (event.connections_untold) are not known one by one. */
 void network_records_miss(struct network_records *records, json_t *payload);
 
+/* Return {"closed","refused","failed"}: numbers of records so far. */
+json_t *network_records_count(const struct network_records *records);
+
 /* Return the answer to network.connections. open: a list of open connections,
  * in the form of event.connection (borrowed), or NULL. */
 json_t *network_records_to_json(const struct network_records *records,

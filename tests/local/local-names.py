@@ -284,6 +284,9 @@ def verdicts(place):
           allow="api.example.test:8443")
     finds(place, verdict="refused", name=None, address=names_world.ADDRESS,
           allow=names_world.ADDRESS + ":80")
+    stats, = json.loads(run_cli(place, "stats", "--json"))
+    equal((stats["network_closed"], stats["network_failed"],
+           stats["network_refused"]), (1, 1, len(listed(place)) - 2))
     text = run_cli(place, "net")
     contains(text, "[to allow it: api.example.test:8443]")
     equal(len(text.splitlines()), len(listed(place)))
