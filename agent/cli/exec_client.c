@@ -255,6 +255,8 @@ static void on_event(struct control_link *link, const char *type,
 
     if (strcmp(type, "event.warning") == 0)
         exec_warnings_take(client->warnings, payload);
+    else if (strcmp(type, "event.step_started") == 0) /* of no other client */
+        exec_warnings_add_step(client->warnings, payload);
     else if (client->id)
         take_event(client, type, payload);
     else if (g_str_has_prefix(type, "event.exec_"))

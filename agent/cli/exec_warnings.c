@@ -12,6 +12,7 @@ enum { WAITING_MAX = 64 };
 
 struct exec_warnings {
     bool all, waits;
+    GArray *steps;      /* of json_int_t */
     GPtrArray *waiting; /* texts */
 };
 
@@ -21,23 +22,44 @@ struct exec_warnings *exec_warnings_new(bool all, bool waits)
 
     warnings->all = all;
     warnings->waits = waits;
+    warnings->steps = g_array_new(FALSE, FALSE, sizeof(json_int_t));
     warnings->waiting = g_ptr_array_new_with_free_func(g_free);
     return warnings;
 }
 
 void exec_warnings_free(struct exec_warnings *warnings)
 {
+    g_array_unref(warnings->steps);
     g_ptr_array_unref(warnings->waiting);
     g_free(warnings);
+}
+
+void exec_warnings_add_step(struct exec_warnings *warnings, json_t *payload)
+{
+    json_int_t id = json_integer_value(json_object_get(payload, "step_id"));
+
+    g_array_append_val(warnings->steps, id);
+}
+
+static bool is_wanted(const struct exec_warnings *warnings, json_t *payload)
+{
+    const char *code = json_string_value(json_object_get(payload, "code"));
+    json_int_t id = json_integer_value(json_object_get(payload, "step_id"));
+
+    if (warnings->all || (code && g_str_has_prefix(code, "network_")))
+        return true;
+    for (guint i = 0; id != 0 && i < warnings->steps->len; i++) {
+        if (g_array_index(warnings->steps, json_int_t, i) == id)
+            return true;
+    }
+    return false;
 }
 
 void exec_warnings_take(struct exec_warnings *warnings, json_t *payload)
 {
     const char *text = json_string_value(json_object_get(payload, "message"));
-    const char *code = json_string_value(json_object_get(payload, "code"));
 
-    if (!text ||
-        (!warnings->all && !(code && g_str_has_prefix(code, "network_"))))
+    if (!text || !is_wanted(warnings, payload))
         return;
     if (!warnings->waits)
         cli_place_warn(text);

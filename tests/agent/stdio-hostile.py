@@ -191,6 +191,11 @@ def nonsense_is_refused(place):
         agent.write(b"".join(batch))
         agent.ask("session.status")
         sent += len(batch) + 1
+    # A request for access waits for a decision.
+    for approval in agent.ask("approval.list")["payload"]["approvals"]:
+        agent.ask("approval.decide", id=approval["id"], decision="deny")
+        sent += 1
+    sent += 1
     while sum(m["type"] == "response" for m in agent.seen) < sent:
         agent.next(20)
     for message in agent.seen:
