@@ -64,6 +64,17 @@ static bool embeds_reserved(const struct network_address *address)
     return false;
 }
 
+bool network_policy_equal(const struct network_policy *a,
+                          const struct network_policy *b)
+{
+    json_t *of_a = network_policy_to_json(a), *of_b = network_policy_to_json(b);
+    bool same = json_equal(of_a, of_b);
+
+    json_decref(of_a);
+    json_decref(of_b);
+    return same;
+}
+
 bool network_policy_is_wide(const struct network_policy *policy)
 {
     enum { WIDE_V4 = 8, WIDE_V6 = 16 };

@@ -76,6 +76,10 @@ gboolean network_policy_parse_with(network_policy_add_fn *add, json_t *value,
 /* The inverse: addresses, then names. Return a new reference. */
 json_t *network_policy_to_json(const struct network_policy *policy);
 
+/* Return whether two policies have the same entries, in the same order. */
+bool network_policy_equal(const struct network_policy *a,
+                          const struct network_policy *b);
+
 /* Return whether data from the guest can reach a third party: the policy is
  * "open", or lists a network that is wider than any organization's (IPv4 /8,
  * IPv6 /16). */

@@ -13,8 +13,8 @@
 #include "net/tcp_log.h"
 #include "netbase/control_server.h"
 
-/* 256 networks take about 12 KB, and 1000 connections 200 KB. */
-enum { MAX_LINE = 64 << 10, MAX_QUEUE = 512 << 10 };
+/* A policy takes up to 90 KB, and 1000 connections 200 KB. */
+enum { MAX_LINE = 256 << 10, MAX_QUEUE = 512 << 10 };
 
 struct control {
     struct control_server *server;
@@ -165,15 +165,18 @@ static const struct control_service service = {
 
 static void tell_connections(struct control *control)
 {
-    unsigned missed = tcp_log_take_missed();
     struct tcp_log_entry entry;
+    unsigned missed;
 
+    while (tcp_log_take(&entry)) {
+        if (!control_server_send(control->server, "event.connection",
+                                 entry_to_json(&entry, false)))
+            tcp_log_miss();
+    }
+    missed = tcp_log_take_missed();
     if (missed > 0)
         control_server_send(control->server, "event.connections_untold",
                             json_pack("{s:I}", "count", (json_int_t)missed));
-    while (tcp_log_take(&entry))
-        control_server_send(control->server, "event.connection",
-                            entry_to_json(&entry, false));
 }
 
 static gboolean tell(gpointer data)

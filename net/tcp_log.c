@@ -119,8 +119,8 @@ void tcp_log_end(int fd)
         describe(fd,
                  &state.ended[(state.first + state.count) % TCP_LOG_SECOND]);
         state.count++;
-        state.has_news(state.opaque);
     }
+    state.has_news(state.opaque);
     state.open[fd].used = false;
 }
 
@@ -132,6 +132,11 @@ bool tcp_log_take(struct tcp_log_entry *ret_entry)
     state.first = (state.first + 1) % TCP_LOG_SECOND;
     state.count--;
     return true;
+}
+
+void tcp_log_miss(void)
+{
+    state.missed++;
 }
 
 unsigned tcp_log_take_missed(void)

@@ -30,7 +30,8 @@ struct tcp_log_entry {
     int64_t milliseconds;
 };
 
-/* has_news is called when tcp_log_take() has an entry; NULL: log nothing. */
+/* has_news is called when tcp_log_take() or tcp_log_take_missed() has news;
+ * NULL: log nothing. */
 void tcp_log_set(void (*has_news)(void *opaque), void *opaque);
 
 /* fd connects to this address. Other sockets than those of TCP are ignored. */
@@ -42,6 +43,9 @@ void tcp_log_end(int fd);
 
 /* Get a connection that has ended. Return false if there is none. */
 bool tcp_log_take(struct tcp_log_entry *ret_entry);
+
+/* Count one that was taken and could not be told. */
+void tcp_log_miss(void);
 
 /* Return how many have ended that cannot be taken, since the last call. */
 unsigned tcp_log_take_missed(void);

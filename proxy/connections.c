@@ -74,7 +74,15 @@ static bool permits_all(struct connections *connections,
     return true;
 }
 
-/* stepback-net ends the connections to names that are no longer allowed. */
+static bool permits_name(const struct connections *connections,
+                         const struct connection *connection)
+{
+    const struct connection_target *target = connection_target(connection);
+
+    return network_policy_judge_name(&connections->policy, target->name,
+                                     target->port) != NAME_DENIED;
+}
+
 void connections_configure(struct connections *connections,
                            const struct network_policy *policy)
 {
@@ -82,7 +90,8 @@ void connections_configure(struct connections *connections,
 
     connections->policy = *policy;
     for (GList *at = all; at; at = at->next) {
-        if (!permits_all(connections, at->data))
+        if (!permits_name(connections, at->data) ||
+            !permits_all(connections, at->data))
             connection_revoke(at->data);
     }
 }

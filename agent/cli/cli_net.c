@@ -14,6 +14,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_net_policy.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/cli/cli_table.h"
 #include "common/errors.h"
@@ -26,6 +27,7 @@ struct net {
     struct cli_output output;
     json_int_t last;      /* the newest record that was printed */
     GHashTable *was_open; /* of the connections that were printed as open */
+    json_int_t missed;    /* records that are not listed, as last told */
 };
 
 /* ---- cells: new strings -------------------------------------------------- */
@@ -161,10 +163,25 @@ static void print_lines(json_t *list)
 
     json_array_foreach(list, i, record)
     {
-        g_autofree char *line = json_dumps(record, JSON_COMPACT);
-
-        printf("%s\n", line);
+        cli_place_print_json_line(record);
     }
+}
+
+/* Say that the list is not complete, on standard error. */
+static void tell_missed(struct net *net, json_t *answer)
+{
+    json_int_t missed = number_of(answer, "missed") +
+                        number_of(answer, "forgotten");
+    g_autofree char *text = NULL;
+
+    if (missed <= net->missed)
+        return;
+    text = g_strdup_printf("%" JSON_INTEGER_FORMAT " more are not listed: at "
+                           "most 20 ends a second are noted, and the newest "
+                           "500 kept",
+                           missed - net->missed);
+    net->missed = missed;
+    cli_place_warn(text);
 }
 
 /* Print what is new. Return false after an error was printed. */
@@ -183,6 +200,7 @@ static bool print_news(struct net *net, GError **error)
         print_table(net, list);
     net->output.terminal = false; /* one header */
     fflush(stdout);
+    tell_missed(net, answer);
     json_decref(list);
     json_decref(answer);
     return true;

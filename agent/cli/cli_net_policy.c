@@ -2,8 +2,8 @@
  *
  * cli_net_policy - see cli_net_policy.h.
  *
- * The supervisor replaces a policy as a whole: of two commands that change it
- * at the same time, one can be lost.
+ * The supervisor replaces a policy as a whole. A change names the policy that
+ * it was made of, and is made again if another one is in force by then.
  */
 #include "agent/cli/cli_net_policy.h"
 
@@ -19,6 +19,10 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "common/errors.h"
+
+#define NO_POLICY "the supervisor's answer has no network policy"
+
+enum { ATTEMPTS = 50, ATTEMPT_US = 20 * 1000 };
 
 /* Change the policy in force. ERROR_INVALID_FIELD. */
 typedef gboolean change_fn(struct network_policy *policy, char **entries,
@@ -58,6 +62,7 @@ static gboolean deny(struct network_policy *policy, char **entries,
             !network_policy_add(policy, "::/0", error))
             return FALSE;
     }
+    policy->kind = NETWORK_ALLOW;
     for (char **entry = entries; *entry; entry++) {
         bool has_word = g_str_has_prefix(*entry, "deny:");
         g_autofree char *text = g_strconcat(has_word ? "" : "deny:", *entry,
@@ -69,20 +74,18 @@ static gboolean deny(struct network_policy *policy, char **entries,
     return TRUE;
 }
 
-/* Remove the text from a policy's list. */
+/* Remove the text from a policy's list, which may have it several times. */
 static bool remove_text(json_t *list, const char *text)
 {
-    json_t *value;
-    size_t i;
+    bool found = false;
 
-    json_array_foreach(list, i, value)
-    {
-        if (g_strcmp0(json_string_value(value), text) == 0) {
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
             json_array_remove(list, i);
-            return true;
+            found = true;
         }
     }
-    return false;
+    return found;
 }
 
 /* Remove what the entry stands for: a preset has several. */
@@ -166,7 +169,7 @@ bool cli_net_policy_is_verb(const char *word)
 /* ---- the sandbox --------------------------------------------------------- */
 
 /* Print an entry a line, as --network takes them. */
-static void print(json_t *policy, bool json)
+static void print_policy(json_t *policy, bool json)
 {
     json_t *list = json_object_get(policy, "allow"), *entry;
     const char *word = json_string_value(policy);
@@ -180,7 +183,9 @@ static void print(json_t *policy, bool json)
         printf("%s\n", strcmp(word, "disabled") == 0 ? "none" : word);
     json_array_foreach(list, i, entry)
     {
-        printf("%s\n", json_string_value(entry));
+        g_autofree char *text = cli_options_printable(json_string_value(entry));
+
+        printf("%s\n", text);
     }
     if (json_is_true(json_object_get(policy, "dns")))
         printf("dns\n");
@@ -193,30 +198,59 @@ static json_t *ask_policy(const struct sandbox_record *record, GError **error)
     json_t *policy = json_incref(json_object_get(answer, "network_policy"));
 
     if (answer && !policy)
-        fail(error, "the supervisor's answer has no network policy");
+        fail(error, NO_POLICY);
     json_decref(answer);
     return policy;
 }
 
-/* Return the new policy: a new reference, or NULL and error. */
+/* Make the change once. now: the policy in force, or NULL if the change does
+ * not depend on it. Return the new policy: a new reference, or NULL and error.
+ */
+static json_t *try_change(const struct sandbox_record *record,
+                          const struct verb *verb, char **entries, json_t *now,
+                          GError **error)
+{
+    g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
+    json_t *answer, *result;
+
+    if ((now && !network_policy_parse(now, policy, error)) ||
+        !verb->change(policy, entries, error))
+        return NULL;
+    answer = cli_sandbox_ask(record, "session.configure_network",
+                             json_pack("{s:o, s:O*}", "network_policy",
+                                       network_policy_to_json(policy),
+                                       "expected", now),
+                             error);
+    result = json_incref(json_object_get(answer, "network_policy"));
+    if (answer && !result)
+        fail(error, NO_POLICY);
+    json_decref(answer);
+    return result;
+}
+
 static json_t *change(const struct sandbox_record *record,
                       const struct verb *verb, char **entries, GError **error)
 {
-    g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
-    json_t *now = ask_policy(record, error), *answer, *result;
-    bool ok = now && network_policy_parse(now, policy, error) &&
-              verb->change(policy, entries, error);
+    json_t *now, *result;
 
-    json_decref(now);
-    if (!ok)
-        return NULL;
-    answer = cli_sandbox_ask(
-        record, "session.configure_network",
-        json_pack("{s:o}", "network_policy", network_policy_to_json(policy)),
-        error);
-    result = json_incref(json_object_get(answer, "network_policy"));
-    json_decref(answer);
-    return result;
+    if (verb->change == replace)
+        return try_change(record, verb, entries, NULL, error);
+    for (int attempt = 1;; attempt++) {
+        g_autoptr(GError) cause = NULL;
+
+        now = ask_policy(record, error);
+        if (!now)
+            return NULL;
+        result = try_change(record, verb, entries, now, &cause);
+        json_decref(now);
+        if (result)
+            return result;
+        if (error_code_of(cause) != ERROR_BUSY || attempt == ATTEMPTS) {
+            g_propagate_error(error, g_steal_pointer(&cause));
+            return NULL;
+        }
+        g_usleep(ATTEMPT_US);
+    }
 }
 
 int cli_net_policy(const char *name, char **words, bool json)
@@ -244,7 +278,7 @@ int cli_net_policy(const char *name, char **words, bool json)
         cli_options_failed("%s", error->message);
         return CLI_FAILED;
     }
-    print(policy, json);
+    print_policy(policy, json);
     json_decref(policy);
     return CLI_OK;
 }

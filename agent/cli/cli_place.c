@@ -276,9 +276,9 @@ char *cli_place_command(const struct cli_place *place, const char *command)
 }
 
 /* JSON does not escape DEL and the C1 controls, which a terminal interprets. */
-static void print_escaped(json_t *answer)
+static void print_escaped(json_t *answer, size_t flags)
 {
-    char *text = json_dumps(answer, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    char *text = json_dumps(answer, flags | JSON_ENSURE_ASCII);
 
     for (const char *p = text; p && *p; p++) {
         if (*p == 0x7f)
@@ -292,9 +292,15 @@ static void print_escaped(json_t *answer)
 void cli_place_print_json(json_t *answer)
 {
     if (isatty(STDOUT_FILENO))
-        print_escaped(answer);
+        print_escaped(answer, JSON_INDENT(2));
     else
         json_dumpf(answer, stdout, JSON_INDENT(2));
+    putchar('\n');
+}
+
+void cli_place_print_json_line(json_t *object)
+{
+    print_escaped(object, JSON_COMPACT);
     putchar('\n');
 }
 

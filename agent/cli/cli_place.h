@@ -80,6 +80,9 @@ char *cli_place_quote(const char *word);
 
 void cli_place_print_json(json_t *answer);
 
+/* The same on one line. */
+void cli_place_print_json_line(json_t *object);
+
 /* Print a warning on standard error, unless it was printed before. */
 void cli_place_warn(const char *text);
 

@@ -6,14 +6,17 @@
 
 #include <glib.h>
 
+#include "agent/cli/cli.h"
 #include "agent/cli/cli_place.h"
 
-enum { WAITING_MAX = 64 };
+/* Those about the network, which a guest may cause at will, leave room. */
+enum { WAITING_MAX = 64, NETWORK_MAX = 32 };
 
 struct exec_warnings {
     bool all, waits;
     GArray *steps;      /* of json_int_t */
     GPtrArray *waiting; /* texts */
+    unsigned network, omitted;
 };
 
 struct exec_warnings *exec_warnings_new(bool all, bool waits)
@@ -41,12 +44,18 @@ void exec_warnings_add_step(struct exec_warnings *warnings, json_t *payload)
     g_array_append_val(warnings->steps, id);
 }
 
-static bool is_wanted(const struct exec_warnings *warnings, json_t *payload)
+static bool is_network(json_t *payload)
 {
     const char *code = json_string_value(json_object_get(payload, "code"));
+
+    return code && g_str_has_prefix(code, "network_");
+}
+
+static bool is_wanted(const struct exec_warnings *warnings, json_t *payload)
+{
     json_int_t id = json_integer_value(json_object_get(payload, "step_id"));
 
-    if (warnings->all || (code && g_str_has_prefix(code, "network_")))
+    if (warnings->all || is_network(payload))
         return true;
     for (guint i = 0; id != 0 && i < warnings->steps->len; i++) {
         if (g_array_index(warnings->steps, json_int_t, i) == id)
@@ -55,20 +64,42 @@ static bool is_wanted(const struct exec_warnings *warnings, json_t *payload)
     return false;
 }
 
+static void keep(struct exec_warnings *warnings, json_t *payload,
+                 const char *text)
+{
+    bool network = is_network(payload);
+
+    if (warnings->waiting->len == WAITING_MAX ||
+        (network && warnings->network == NETWORK_MAX)) {
+        warnings->omitted++;
+        return;
+    }
+    warnings->network += network;
+    g_ptr_array_add(warnings->waiting, g_strdup(text));
+}
+
 void exec_warnings_take(struct exec_warnings *warnings, json_t *payload)
 {
     const char *text = json_string_value(json_object_get(payload, "message"));
 
     if (!text || !is_wanted(warnings, payload))
         return;
-    if (!warnings->waits)
+    if (warnings->waits)
+        keep(warnings, payload, text);
+    else
         cli_place_warn(text);
-    else if (warnings->waiting->len < WAITING_MAX)
-        g_ptr_array_add(warnings->waiting, g_strdup(text));
 }
 
 void exec_warnings_print(const struct exec_warnings *warnings)
 {
+    g_autofree char *rest = NULL;
+
     for (guint i = 0; i < warnings->waiting->len; i++)
         cli_place_warn(warnings->waiting->pdata[i]);
+    if (warnings->omitted == 0)
+        return;
+    rest = g_strdup_printf("%u more are in the sandbox's log: " CLI_PROGRAM
+                           " logs",
+                           warnings->omitted);
+    cli_place_warn(rest);
 }

@@ -142,8 +142,9 @@ static const struct jsonl_callbacks channel_callbacks = {
 };
 
 struct control_link *
-control_link_new(int fd, const struct control_link_callbacks *callbacks,
-                 void *opaque)
+control_link_new_bounded(int fd, size_t line_max,
+                         const struct control_link_callbacks *callbacks,
+                         void *opaque)
 {
     struct control_link *link = g_new0(struct control_link, 1);
 
@@ -151,9 +152,16 @@ control_link_new(int fd, const struct control_link_callbacks *callbacks,
     link->opaque = opaque;
     link->peer = DAEMON;
     link->pending = pending_table();
-    link->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
+    link->channel = jsonl_channel_new(fd, fd, line_max, MAX_QUEUE,
                                       &channel_callbacks, link);
     return link;
+}
+
+struct control_link *
+control_link_new(int fd, const struct control_link_callbacks *callbacks,
+                 void *opaque)
+{
+    return control_link_new_bounded(fd, MAX_LINE, callbacks, opaque);
 }
 
 struct control_link *

@@ -42,6 +42,12 @@ struct control_link *
 control_link_new(int fd, const struct control_link_callbacks *callbacks,
                  void *opaque);
 
+/* The same for a peer whose lines have at most line_max bytes. */
+struct control_link *
+control_link_new_bounded(int fd, size_t line_max,
+                         const struct control_link_callbacks *callbacks,
+                         void *opaque);
+
 /* Name the peer in errors (a static noun with its article); the default is a
  * file system daemon. */
 void control_link_name_peer(struct control_link *link, const char *peer);

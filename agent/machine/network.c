@@ -12,6 +12,7 @@
 #include "agent/base/child_log.h"
 #include "agent/base/install_paths.h"
 #include "agent/base/name_server.h"
+#include "agent/machine/network_hint.h"
 #include "agent/machine/network_proxy.h"
 #include "agent/machine/network_records.h"
 #include "agent/machine/network_texts.h"
@@ -25,6 +26,11 @@ enum {
     NAME_SERVER_S = 3,
     /* The process ends with QEMU, which is not an error (machine.c). */
     BLAME_MS = 2000,
+    /* More than an honest process sends under one policy (net/refusals.h). */
+    WARNINGS_MAX = 256,
+    TEXT_MAX = 512,
+    /* Of the process, which the guest may have taken over. */
+    PEER_LINE_MAX = 2 << 20,
 };
 
 struct network {
@@ -36,6 +42,7 @@ struct network {
     const struct network_callbacks *callbacks;
     void *opaque;
     bool runs, stopping;
+    unsigned warnings; /* under this policy */
     struct stat resolv_conf;
     const char *guest_dns;
     guint name_server_timer, blame_timer;
@@ -47,9 +54,33 @@ struct network {
 static void record_refusal(struct network *network, json_t *payload,
                            const char *text)
 {
-    g_autofree char *allow = network_find_entry(payload);
+    g_autofree char *allow = network_hint_find(
+        network_proxy_policy(network->proxy), payload);
 
     network_records_refuse(network->records, payload, text, allow);
+}
+
+/* Copy the members of an event, and not what else a process may send. */
+static json_t *copy_known(json_t *payload)
+{
+    static const char *const texts[] = { "destination", "protocol", "reason",
+                                         "kind" };
+    static const char *const numbers[] = { "port", "count", "limit" };
+    json_t *copy = json_object();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        json_t *value = json_object_get(payload, texts[i]);
+
+        if (json_string_length(value) <= TEXT_MAX && json_is_string(value))
+            json_object_set(copy, texts[i], value);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        json_t *value = json_object_get(payload, numbers[i]);
+
+        if (json_is_integer(value))
+            json_object_set(copy, numbers[i], value);
+    }
+    return copy;
 }
 
 static void on_event(struct control_link *link, const char *type,
@@ -61,16 +92,19 @@ static void on_event(struct control_link *link, const char *type,
     json_t *warning;
 
     if (strcmp(type, "event.connection") == 0)
-        network_records_add(network->records, payload);
+        network_records_add(network->records, payload, NULL);
     if (strcmp(type, "event.connections_untold") == 0)
         network_records_miss(network->records, payload);
     if (!refused && strcmp(type, "event.limited") != 0)
         return;
+    if (!network->proxy || network->warnings == WARNINGS_MAX)
+        return;
+    network->warnings++;
     text = refused ? network_describe_refusal(payload)
                    : network_describe_limit(payload);
     if (refused)
         record_refusal(network, payload, text);
-    warning = json_copy(payload);
+    warning = copy_known(payload);
     json_object_set_new(
         warning, "code",
         json_string(refused ? "network_refused" : "network_limited"));
@@ -180,6 +214,7 @@ void network_configure(struct network *network,
 {
     g_autoptr(GError) error = NULL;
 
+    network->warnings = 0;
     if (!network->proxy ||
         network_proxy_configure(network->proxy, policy, &error))
         send_policy(network, policy, done, opaque);
@@ -216,6 +251,11 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
 
     if (payload && status->network->proxy) {
         status->payload = json_copy(payload);
+        /* Not the process's, which the guest may have taken over: a client may
+         * change the policy that it reads here. */
+        json_object_set_new(status->payload, "network_policy",
+                            network_policy_to_json(
+                                network_proxy_policy(status->network->proxy)));
         json_object_set_new(status->payload, "connections",
                             network_records_count(status->network->records));
         network_proxy_get_status(status->network->proxy, on_proxy_status,
@@ -235,7 +275,7 @@ void network_get_status(struct network *network, control_link_done done,
     control_link_request(network->link, "status", NULL, on_status, status);
 }
 
-/* The payload is NULL if the process has ended: then the proxy has, too. */
+/* Without the process's answer the proxy's connections are still known. */
 static void on_connections(json_t *payload, const GError *error, json_t *data,
                            void *opaque)
 {
@@ -243,7 +283,7 @@ static void on_connections(json_t *payload, const GError *error, json_t *data,
     struct network *network = status->network;
     json_t *open = json_object_get(payload, "connections"), *answer;
 
-    if (payload && network->proxy) {
+    if (network->proxy) {
         network_proxy_get_connections(network->proxy, open, status->done,
                                       status->opaque);
     } else {
@@ -368,8 +408,8 @@ static gboolean begin(struct network *network, struct pairs *pairs,
 {
     network->runs = true;
     network->ports = pairs->ports[0];
-    network->link = control_link_new(pairs->control[0], &link_callbacks,
-                                     network);
+    network->link = control_link_new_bounded(pairs->control[0], PEER_LINE_MAX,
+                                             &link_callbacks, network);
     network->proxy = network_proxy_new(pairs->names[0], log_level,
                                        network->records, on_proxy_warning,
                                        network);
@@ -432,7 +472,7 @@ void network_free(struct network *network)
         return;
     g_clear_handle_id(&network->name_server_timer, g_source_remove);
     g_clear_handle_id(&network->blame_timer, g_source_remove);
-    network_proxy_free(network->proxy);
+    g_clear_pointer(&network->proxy, network_proxy_free);
     child_free(network->process);
     control_link_free(network->link);
     fd_close(&network->ports);

@@ -12,6 +12,7 @@
 #include "agent/base/child_log.h"
 #include "agent/base/install_paths.h"
 #include "agent/machine/name_lookup.h"
+#include "agent/machine/network_hint.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -20,6 +21,9 @@ enum {
     RESTART_MS = 1000,
     /* Different refusals that are reported until the next policy. */
     TOLD_MAX = 64,
+    TEXT_MAX = 512,
+    /* Of the process, which the guest may have taken over. */
+    PEER_LINE_MAX = 2 << 20,
 };
 
 struct network_proxy {
@@ -87,13 +91,21 @@ static const char *text_of(json_t *payload, const char *key)
     return text ? text : "";
 }
 
+/* Return a new string. */
+static char *short_text_of(json_t *payload, const char *key)
+{
+    g_autofree char *start = g_strndup(text_of(payload, key), TEXT_MAX);
+
+    return g_utf8_make_valid(start, -1);
+}
+
 /* Report a connection that was refused, or failed, once for each reason. */
 static void report_connection(struct network_proxy *proxy, json_t *payload)
 {
     json_int_t port = json_integer_value(json_object_get(payload, "port"));
     bool refused = strcmp(text_of(payload, "verdict"), "refused") == 0;
-    const char *name = text_of(payload, "name");
-    const char *reason = text_of(payload, "reason");
+    g_autofree char *name = short_text_of(payload, "name");
+    g_autofree char *reason = short_text_of(payload, "reason");
     g_autofree char *text = NULL;
 
     if (!refused && !reason[0])
@@ -112,6 +124,14 @@ static void report_connection(struct network_proxy *proxy, json_t *payload)
                    proxy->opaque);
 }
 
+static void record(struct network_proxy *proxy, json_t *payload)
+{
+    g_autofree char *allow = network_hint_check(
+        &proxy->policy, json_string_value(json_object_get(payload, "allow")));
+
+    network_records_add(proxy->records, payload, allow);
+}
+
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
@@ -122,7 +142,7 @@ static void on_event(struct control_link *link, const char *type,
     else if (strcmp(type, "event.connections_untold") == 0)
         network_records_miss(proxy->records, payload);
     else if (strcmp(type, "event.connection") == 0) {
-        network_records_add(proxy->records, payload);
+        record(proxy, payload);
         report_connection(proxy, payload);
     }
 }
@@ -226,7 +246,8 @@ static gboolean start(struct network_proxy *proxy, GError **error)
         return FALSE;
     }
     g_clear_pointer(&proxy->last_error, g_free);
-    proxy->link = control_link_new(control[0], &link_callbacks, proxy);
+    proxy->link = control_link_new_bounded(control[0], PEER_LINE_MAX,
+                                           &link_callbacks, proxy);
     control_link_name_peer(proxy->link, "the network's proxy");
     proxy->lookup = name_lookup_new();
     return TRUE;
@@ -292,6 +313,12 @@ void network_proxy_get_connections(struct network_proxy *proxy, json_t *also,
                              listing);
     else
         on_listed(NULL, NULL, NULL, listing);
+}
+
+const struct network_policy *
+network_proxy_policy(const struct network_proxy *proxy)
+{
+    return &proxy->policy;
 }
 
 struct network_proxy *network_proxy_new(int channel, const char *log_level,

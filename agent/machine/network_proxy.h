@@ -41,6 +41,10 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
                                  const struct network_policy *policy,
                                  GError **error);
 
+/* Return the policy in force. Borrowed. */
+const struct network_policy *
+network_proxy_policy(const struct network_proxy *proxy);
+
 /* The answer's payload: {"connections","total","refused","bytes":{}}; the
  * request fails if there is no process. */
 void network_proxy_get_status(struct network_proxy *proxy,

@@ -8,7 +8,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { TEXT_MAX = 512 };
+enum {
+    TEXT_MAX = 512,
+    /* What stepback-net and stepback-proxy have at most, together. */
+    OPEN_MAX = 4096
+};
 
 struct network_records {
     GQueue list; /* of JSON objects, the oldest first */
@@ -89,13 +93,12 @@ static json_t *describe(json_t *payload, const char *verdict)
     g_autofree char *start = format_start(milliseconds);
 
     return json_pack(
-        "{s:s, s:I, s:o, s:o, s:I, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "time",
+        "{s:s, s:I, s:o, s:o, s:I, s:s, s:s, s:o, s:I, s:I, s:I}", "time",
         start, "connection", number_of(payload, "id"), "name",
         copy_text(payload, "name"), "address", copy_text(payload, "address"),
         "port", MIN(number_of(payload, "port"), 65535), "protocol", "tcp",
-        "verdict", verdict, "reason", copy_text(payload, "reason"), "allow",
-        copy_text(payload, "allow"), "from_guest",
-        number_of(payload, "from_guest"), "to_guest",
+        "verdict", verdict, "reason", copy_text(payload, "reason"),
+        "from_guest", number_of(payload, "from_guest"), "to_guest",
         number_of(payload, "to_guest"), "milliseconds", milliseconds);
 }
 
@@ -112,9 +115,11 @@ static void keep(struct network_records *records, json_t *record)
 
 /* ---- interface ----------------------------------------------------------- */
 
-void network_records_add(struct network_records *records, json_t *payload)
+void network_records_add(struct network_records *records, json_t *payload,
+                         const char *allow)
 {
     const char *verdict = verdict_of(payload);
+    json_t *record;
 
     if (strcmp(verdict, "open") == 0) /* not an end */
         return;
@@ -124,7 +129,9 @@ void network_records_add(struct network_records *records, json_t *payload)
         records->refused++;
     else
         records->failed++;
-    keep(records, describe(payload, verdict));
+    record = describe(payload, verdict);
+    json_object_set_new(record, "allow", text_json(allow));
+    keep(records, record);
 }
 
 /* The destination is a name, or an address. */
@@ -133,7 +140,10 @@ void network_records_refuse(struct network_records *records, json_t *payload,
 {
     const char *destination = json_string_value(
         json_object_get(payload, "destination"));
-    bool is_address = destination && g_hostname_is_ip_address(destination);
+    bool is_address = destination && g_hostname_is_ip_address(destination) &&
+                      g_strcmp0(json_string_value(
+                                    json_object_get(payload, "protocol")),
+                                "dns") != 0;
     json_t *record = describe(payload, "refused");
 
     records->refused++;
@@ -168,8 +178,12 @@ json_t *network_records_to_json(const struct network_records *records,
         json_array_append(list, at->data);
     json_array_foreach(open, i, connection)
     {
-        json_t *record = describe(connection, "open");
+        json_t *record;
 
+        if (i == OPEN_MAX)
+            break;
+        record = describe(connection, "open");
+        json_object_set_new(record, "allow", json_null());
         json_object_set_new(record, "id", json_null());
         json_array_append_new(list, record);
     }

@@ -20,8 +20,9 @@ struct network_records *network_records_new(void);
 void network_records_free(struct network_records *records);
 
 /* Record a connection that has ended: event.connection of net/control.h or
- * proxy/control.h (borrowed). */
-void network_records_add(struct network_records *records, json_t *payload);
+ * proxy/control.h (borrowed). allow: the entry that would allow it, or NULL. */
+void network_records_add(struct network_records *records, json_t *payload,
+                         const char *allow);
 
 /* Record a refusal: event.refused of net/control.h (borrowed). reason: a text
  * for a user. allow: the policy's entry that would allow it, or NULL. */

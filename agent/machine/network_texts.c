@@ -82,24 +82,3 @@ char *network_describe_limit(json_t *payload)
     }
     return g_strdup("guest network: a limit is reached");
 }
-
-char *network_find_entry(json_t *payload)
-{
-    const char *destination = json_string_value(
-        json_object_get(payload, "destination"));
-    const char *protocol = json_string_value(
-        json_object_get(payload, "protocol"));
-    const char *reason = json_string_value(json_object_get(payload, "reason"));
-    json_int_t port = json_integer_value(json_object_get(payload, "port"));
-
-    if (!destination || g_strcmp0(reason, "excepted") == 0)
-        return NULL;
-    if (g_strcmp0(protocol, "dns") == 0 || port == 0)
-        return g_strdup(destination);
-    if (is_name_server(destination, port))
-        return g_strdup("dns");
-    return g_strdup_printf(strchr(destination, ':')
-                               ? "[%s]:%" JSON_INTEGER_FORMAT
-                               : "%s:%" JSON_INTEGER_FORMAT,
-                           destination, port);
-}

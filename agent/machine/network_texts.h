@@ -10,9 +10,6 @@
 /* Describe the payload (borrowed) of event.refused: a new string. */
 char *network_describe_refusal(json_t *payload);
 
-/* Return the policy's entry that would allow it, a new string, or NULL. */
-char *network_find_entry(json_t *payload);
-
 /* Describe the payload of event.limited: a new string. */
 char *network_describe_limit(json_t *payload);
 

@@ -82,9 +82,12 @@ void session_execute(struct session *session, struct command *command,
 bool session_cancel(struct session *session);
 
 /* Replace the network policy (borrowed). The answer has "network_policy". Fails
- * with ERROR_INVALID_FIELD if the guest has no network card. */
+ * with ERROR_INVALID_FIELD if the guest has no network card; with ERROR_BUSY if
+ * there is an expected policy (borrowed, may be NULL), and the one in force is
+ * another, or is being replaced. */
 void session_configure_network(struct session *session,
                                const struct network_policy *policy,
+                               const struct network_policy *expected,
                                reply_done done, void *opaque);
 
 /* What the guest's network carried: the answer's "relayed" is the payload of

@@ -76,6 +76,7 @@ struct session {
     unsigned writes;      /* pending file writes */
     const char *occupied; /* the excluding operation; static, or NULL */
     bool sharing;         /* a folder is being added or removed */
+    unsigned policies;    /* changes of the network policy that are pending */
     unsigned lookups;     /* pending requests that hold the index of a folder */
     bool history_missed;  /* a history event was dropped because the frontend's
                              queue was full (session_undo.c) */

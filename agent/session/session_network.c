@@ -33,14 +33,23 @@ static void on_configured(json_t *answer, const GError *error, json_t *data,
     struct change *change = opaque;
     g_autoptr(GError) told = error ? explain(error) : NULL;
 
+    change->session->policies--;
     if (!error && change->session->config)
         change->session->config->network = change->policy;
     change->done(NULL, told, change->opaque);
     g_free(change);
 }
 
+static bool is_in_force(const struct session *session,
+                        const struct network_policy *policy)
+{
+    return session->policies == 0 &&
+           network_policy_equal(&session->config->network, policy);
+}
+
 void session_configure_network(struct session *session,
                                const struct network_policy *policy,
+                               const struct network_policy *expected,
                                reply_done done, void *opaque)
 {
     GError *error = NULL;
@@ -63,6 +72,13 @@ void session_configure_network(struct session *session,
         reply_post_error(done, opaque, error);
         return;
     }
+    if (expected && !is_in_force(session, expected)) {
+        reply_post_refusal(done, opaque, ERROR_BUSY,
+                           "the network policy is no longer the expected one; "
+                           "ask for it by network.status, and try again");
+        return;
+    }
+    session->policies++;
     change = g_new(struct change, 1);
     *change = (struct change){ session, *policy, done, opaque };
     network_configure(network, policy, on_configured, change);
@@ -84,8 +100,8 @@ static void on_counted(json_t *payload, const GError *error, json_t *data,
 typedef void get_figures(struct network *network, control_link_done done,
                          void *opaque);
 
-static void get(struct session *session, get_figures *figures, reply_done done,
-                void *opaque)
+static void request(struct session *session, get_figures *figures,
+                    reply_done done, void *opaque)
 {
     GError *error = NULL;
     struct network *network;
@@ -109,11 +125,11 @@ static void get(struct session *session, get_figures *figures, reply_done done,
 void session_network_status(struct session *session, reply_done done,
                             void *opaque)
 {
-    get(session, network_get_status, done, opaque);
+    request(session, network_get_status, done, opaque);
 }
 
 void session_network_connections(struct session *session, reply_done done,
                                  void *opaque)
 {
-    get(session, network_get_connections, done, opaque);
+    request(session, network_get_connections, done, opaque);
 }

@@ -43,6 +43,7 @@ struct stdio_operation {
 /* A table ends with an entry without a type. */
 extern const struct stdio_operation stdio_exec_operations[];
 extern const struct stdio_operation stdio_folder_operations[];
+extern const struct stdio_operation stdio_network_operations[];
 extern const struct stdio_operation stdio_port_operations[];
 extern const struct stdio_operation stdio_copy_operations[];
 extern const struct stdio_operation stdio_approval_operations[];

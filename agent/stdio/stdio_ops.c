@@ -4,7 +4,6 @@
  */
 #include <config.h>
 
-#include "agent/base/network_entry.h"
 #include "agent/stdio/stdio_ops.h"
 
 #include <string.h>
@@ -47,16 +46,6 @@ static json_t *describe_status(struct session *session)
     return status_to_json(&status);
 }
 
-static json_t *describe_network(struct session *session)
-{
-    json_t *all = describe_session(session);
-    json_t *own = json_pack("{s:O*}", "network_policy",
-                            json_object_get(all, "network_policy"));
-
-    json_decref(all);
-    return own;
-}
-
 static gboolean start_session(const struct stdio_call *call, json_t *payload,
                               GError **error)
 {
@@ -96,41 +85,6 @@ static gboolean send_status(const struct stdio_call *call, json_t *payload,
                             GError **error)
 {
     stdio_call_answer(call, describe_status(call->session));
-    return TRUE;
-}
-
-static gboolean configure_network(const struct stdio_call *call,
-                                  json_t *payload, GError **error)
-{
-    json_t *wanted = json_object_get(payload, "network_policy");
-    g_autofree struct network_policy *policy = NULL;
-
-    if (!wanted) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
-                            "the field 'network_policy' is missing");
-        return FALSE;
-    }
-    policy = g_new(struct network_policy, 1);
-    if (!network_policy_parse_with(network_entry_add, wanted, policy, error))
-        return FALSE;
-    session_configure_network(call->session, policy, stdio_call_on_answer,
-                              stdio_call_keep_with(call, describe_network));
-    return TRUE;
-}
-
-static gboolean send_network_status(const struct stdio_call *call,
-                                    json_t *payload, GError **error)
-{
-    session_network_status(call->session, stdio_call_on_answer,
-                           stdio_call_keep(call));
-    return TRUE;
-}
-
-static gboolean list_connections(const struct stdio_call *call, json_t *payload,
-                                 GError **error)
-{
-    session_network_connections(call->session, stdio_call_on_answer,
-                                stdio_call_keep(call));
     return TRUE;
 }
 
@@ -386,9 +340,6 @@ static const struct stdio_operation operations[] = {
     { "session.stop", stop_session, { "" } },
     { "session.reset", reset_session, { NULL } },
     { "session.status", send_status, { "" } },
-    { "session.configure_network", configure_network, { "network_policy" } },
-    { "network.status", send_network_status, { "" } },
-    { "network.connections", list_connections, { "" } },
     { "agent.execute",
       execute,
       { "command", "cwd", "env", "timeout_seconds" } },
@@ -418,6 +369,7 @@ static const struct stdio_operation *const tables[] = {
     operations,
     stdio_exec_operations,
     stdio_folder_operations,
+    stdio_network_operations,
     stdio_port_operations,
     stdio_copy_operations,
     stdio_approval_operations,

@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "agent/machine/network_hint.h"
 #include "agent/machine/network_records.h"
 
 /* Return the answer's connection: borrowed. */
@@ -26,7 +27,7 @@ static void test_bound(void)
     json_t *answer;
 
     for (int i = 0; i < NETWORK_RECORDS_MAX + 20; i++)
-        network_records_add(records, end);
+        network_records_add(records, end, NULL);
     answer = network_records_to_json(records, NULL);
     g_assert_cmpuint(json_array_size(json_object_get(answer, "connections")),
                      ==, NETWORK_RECORDS_MAX);
@@ -50,8 +51,8 @@ static void test_hostile(void)
                             (json_int_t)G_MAXINT64, "id", -1, "verdict");
     json_t *empty = json_object(), *answer, *record;
 
-    network_records_add(records, end);
-    network_records_add(records, empty);
+    network_records_add(records, end, NULL);
+    network_records_add(records, empty, NULL);
     network_records_refuse(records, empty, "a reason", NULL);
     network_records_miss(records, empty);
     answer = network_records_to_json(records, json_object_get(end, "verdict"));
@@ -70,10 +71,73 @@ static void test_hostile(void)
     network_records_free(records);
 }
 
+/* A list that a taken over process sends. */
+static void test_many_open(void)
+{
+    struct network_records *records = network_records_new();
+    json_t *open = json_array(), *answer;
+
+    for (int i = 0; i < 100000; i++)
+        json_array_append_new(open, json_object());
+    answer = network_records_to_json(records, open);
+    g_assert_cmpuint(json_array_size(json_object_get(answer, "connections")),
+                     <=, 4096);
+    json_decref(answer);
+    json_decref(open);
+    network_records_free(records);
+}
+
+static void test_hints(void)
+{
+    static const struct {
+        const char *destination, *protocol;
+        int port;
+        const char *entry;
+    } cases[] = {
+        { "one.example.org", "dns", 0, "one.example.org" },
+        { "one.example.org", "tcp", 443, "one.example.org" },
+        { "one.example.org", "tcp", 22, "one.example.org:22" },
+        { "192.0.2.7", "tcp", 443, "192.0.2.7:443" },
+        { "2001:db8::7", "tcp", 443, "[2001:db8::7]:443" },
+        { "10.0.2.3", "udp", 53, "dns" },
+        /* A guest may ask for any of these. */
+        { "dns", "dns", 0, NULL },
+        { "open", "dns", 0, NULL },
+        { "10.0.2.2", "dns", 0, NULL },
+        { "preset:npm", "dns", 0, NULL },
+        { "a.example.org,open", "dns", 0, NULL },
+        { "denied.example.org", "tcp", 443, NULL },
+        { "169.254.169.254", "tcp", 80, NULL },
+        { "10.0.2.2", "tcp", 80, NULL },
+        { "::ffff:169.254.169.254", "tcp", 80, NULL },
+        { "127.0.0.1", "tcp", 80, NULL },
+    };
+    g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
+
+    policy->kind = NETWORK_ALLOW;
+    g_assert_true(network_policy_add(policy, "deny:denied.example.org", NULL));
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        json_t *payload = json_pack("{s:s, s:s, s:i}", "destination",
+                                    cases[i].destination, "protocol",
+                                    cases[i].protocol, "port", cases[i].port);
+        g_autofree char *entry = network_hint_find(policy, payload);
+
+        g_assert_cmpstr(entry, ==, cases[i].entry);
+        json_decref(payload);
+    }
+    g_assert_null(network_hint_check(policy, "open"));
+    g_assert_null(network_hint_check(policy, "dns"));
+    g_assert_null(network_hint_check(policy, "169.254.169.254:80"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/network-records/the newest are kept", test_bound);
     g_test_add_func("/network-records/hostile input is bounded", test_hostile);
+    g_test_add_func("/network-records/open ones are bounded", test_many_open);
+    g_test_add_func("/network-records/no entry is offered that a guest chose "
+                    "to open more",
+                    test_hints);
     return g_test_run();
 }

@@ -328,6 +328,17 @@ def policy_commands(place):
     refuses(place, 1, "allows everything", "net", "allow", "api.example.test")
     contains(run_cli(place, "net", "deny", "api.example.test"), "0.0.0.0/0\n::/0\n")
     equal(run_cli(place, "net", "policy", "none"), "none\n")
+    run_cli(place, "net", "deny", "d.example.test")
+    equal(run_cli(place, "net", "allow", "*.example.test", "10.8.8.8", "10.8.8.8"),
+          "10.8.8.8\n10.8.8.8\ndeny:d.example.test\n*.example.test\n")
+    equal("10.8.8.8" in run_cli(place, "net", "rm", "10.8.8.8"), False)
+    # Of commands at the same time none is lost.
+    at_once = [subprocess.Popen([PROGRAM, "net", "deny", f"n{i}.example.test"],
+                                cwd=place.share, env=place.environment(),
+                                stdout=subprocess.DEVNULL) for i in range(8)]
+    equal([process.wait(60) for process in at_once], [0] * 8)
+    now = run_cli(place, "net", "policy").splitlines()
+    equal({f"deny:n{i}.example.test" for i in range(8)} - set(now), set())
     run_cli(place, "stop")
 
 

@@ -236,9 +236,11 @@ def test_internal_addresses_are_refused(world):
 
 def test_a_policy_that_takes_an_address_back(world):
     """It ends connections to the address, and attempts, and no others."""
-    both = {"allow": [NAME, PRIVATE + "/32", "10.77.0.8/32"]}
-    with proxy(world, both) as running, \
-            server(echo, address=PRIVATE) as to, server(echo) as public:
+    with server(echo, address=PRIVATE) as to, server(echo) as public, \
+            proxy(world, {"allow": [NAME]}) as running:
+        names = [f"{NAME}:{to.port}", f"{NAME}:{public.port}"]
+        both = {"allow": [*names, PRIVATE + "/32", "10.77.0.8/32"]}
+        running.request("configure", {"network_policy": both})
         sh("ip route replace blackhole 10.77.0.8/32")
         running.addresses = [PRIVATE]
         guest, number = running.connect(to.port)
@@ -257,7 +259,7 @@ def test_a_policy_that_takes_an_address_back(world):
         running.request("configure", {"network_policy": both})
         guest.sendall(b"y")
         equal(read_some(guest, 1), b"y", "the same policy")
-        running.request("configure", {"network_policy": {"allow": [NAME]}})
+        running.request("configure", {"network_policy": {"allow": names}})
         for one, end in ((guest, number), (waiting, attempt)):
             equal(read_all(one)[0], b"", "the end")
             event = running.ended(end)
@@ -266,6 +268,19 @@ def test_a_policy_that_takes_an_address_back(world):
         other.sendall(b"z")
         equal(read_some(other, 1), b"z", "a public address")
         other.close()
+
+
+def test_a_policy_that_takes_a_name_back(world):
+    """The proxy does not rely on stepback-net, which the guest may control."""
+    with server(echo) as to, proxy(world, {"allow": [NAME]}) as running:
+        name = f"{NAME}:{to.port}"
+        running.request("configure", {"network_policy": {"allow": [name]}})
+        guest, number = running.connect(to.port)
+        guest.sendall(b"x")
+        equal(read_some(guest, 1), b"x", "the echo")
+        running.request("configure", {"network_policy": {"allow": ["x.example"]}})
+        equal(read_all(guest)[0], b"", "the end")
+        equal(running.ended(number)["verdict"], "refused", "the verdict")
 
 
 def test_other_addresses_are_tried(world):
