@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pool_client import (PATIENCE, Machine, Pool, died,  # noqa: E402
                          lock_users, nothing_is_left, processes)
 from stdio_client import (Agent, PROGRAM, Skip, alive, contains,  # noqa: E402
-                          equal, eventually, main, test)
+                          equal, eventually, freeze, main, test)
 
 
 @test
@@ -170,7 +170,7 @@ def a_stubborn_machine_is_killed(place):
         machine = Machine(place)
         equal(machine.is_pooled(), True)
         if stopped:
-            os.kill(taken["pid"], signal.SIGSTOP)
+            freeze(taken["pid"])
         equal(machine.agent.ask("session.stop")["status"], "ok")
         machine.end()
         assert died([taken["pid"], taken["qemu_pid"]])
@@ -456,7 +456,7 @@ def a_keeper_that_hangs(place):
     """a pool that does not answer, or talks nonsense, costs a note and no start"""
     pool = Pool(place, 1)
     keeper = pool.keeper()
-    os.kill(keeper, signal.SIGSTOP)
+    freeze(keeper)
     try:
         machine = Machine(place)
     finally:

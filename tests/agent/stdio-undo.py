@@ -16,9 +16,9 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from mcp_client import connect  # noqa: E402
-from stdio_client import (Agent, Skip, contains, done,  # noqa: E402
-                          equal, eventually, main, open_session, sh, snapshot,
-                          test, write_late)
+from stdio_client import (Agent, Skip, contains, done, equal,  # noqa: E402
+                          eventually, freeze, main, open_session, sh,
+                          snapshot, test, write_late)
 
 EDITED = "event.external_modification"
 QUIET = 0.09  # less than the quiet window, which is 0.1 s
@@ -334,8 +334,7 @@ def a_watcher_that_is_overrun_is_told(place):
     before = snapshot(place.share)
     done(agent, "echo x > f")
     stopped = daemons(agent)
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+    freeze(*stopped)
     try:
         # An event each, whatever happens to it later.
         for i in range(limit + 1000):

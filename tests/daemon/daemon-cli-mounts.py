@@ -12,7 +12,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import Daemon  # noqa: E402
 from daemon_case import Server, says  # noqa: E402
-from stdio_client import Skip, contains, equal, eventually, main, test  # noqa: E402
+from stdio_client import (Skip, contains, equal, eventually,  # noqa: E402
+                          freeze, main, test)
 
 
 @test
@@ -61,7 +62,7 @@ def live_mount(place):
         contains(line, "a stepback daemon is mounted there")
         os.symlink("seen", place.root + "/link")
         # Whoever asks a mount whose daemon hangs, hangs.
-        daemon.process.send_signal(signal.SIGSTOP)
+        freeze(daemon.process.pid)
         try:
             status, line = says("--shared-dir", place.root + "/other",
                                 "--mount", daemon.seen + "/")
@@ -110,7 +111,7 @@ def mount_point_by_links(place):
             daemon.end()
     daemon = Daemon(place)
     os.symlink("seen", place.root + "/to-seen")
-    daemon.process.send_signal(signal.SIGSTOP)
+    freeze(daemon.process.pid)
     try:
         for end in ("", "/", "/."):
             status, line = says("--shared-dir=" + place.share,

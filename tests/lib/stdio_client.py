@@ -279,6 +279,23 @@ def alive(pid):
         return False
 
 
+def freeze(*pids):
+    """Stops processes, and returns when each of their threads stands still:
+    the kernel gives SIGSTOP to one thread, and the others run until that one
+    takes it."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    assert eventually(lambda: all(stands_still(pid) for pid in pids), 60)
+
+
+def stands_still(pid):
+    for thread in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/stat" % (pid, thread)) as file:
+            if file.read().rpartition(")")[2].split()[0] != "T":
+                return False
+    return True
+
+
 def is_maker(pid):
     """Of a template: the process, or its QEMU."""
     with open("/proc/%d/cmdline" % pid, "rb") as file:

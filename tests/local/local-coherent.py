@@ -19,8 +19,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import LOCAL, call, need  # noqa: E402
 from sandbox_case import pid_of, sandbox_test  # noqa: E402
-from stdio_client import (PROGRAM, descendants, equal, eventually,  # noqa: E402
-                          main)
+from stdio_client import (PROGRAM, descendants, equal,  # noqa: E402
+                          eventually, freeze, main)
 
 ROUNDS = int(os.environ.get("STEPBACK_COHERENT_ROUNDS", "8"))
 MISSING = (errno.ENOENT, errno.ENOTDIR)
@@ -311,8 +311,7 @@ def stopped(box):
     found = [pid for pid in descendants(pid_of(box.place, box.name))
              if name_of(pid) == "stepback-virtio"]
     assert found
-    for pid in found:
-        os.kill(pid, signal.SIGSTOP)
+    freeze(*found)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from mcp_client import (LATEST, META, MODERN, NoMachine,  # noqa: E402
                         Server, agent_with_client, connect, read, write)
 from stdio_client import (FAKE_QEMU, Agent, contains, equal,  # noqa: E402
-                          eventually, main, test)
+                          eventually, freeze, main, test)
 
 TOOLS = 20
 
@@ -423,13 +423,6 @@ def an_edit_is_compared_where_it_is_written(place):
         with open("/proc/%d/io" % pid) as file:
             return int(file.readline().split()[1])
 
-    def stands_still():
-        states = []
-        for task in os.listdir("/proc/%d/task" % daemon):
-            with open("/proc/%d/task/%s/stat" % (daemon, task)) as file:
-                states.append(file.read().rpartition(")")[2].split()[0])
-        return set(states) == {"T"}
-
     def save(place, name, data):
         write(place, "new", data)
         os.rename(place.share + "/new", place.share + "/" + name)
@@ -437,8 +430,7 @@ def an_edit_is_compared_where_it_is_written(place):
     for theirs, way in ((b"their alpha", write), (b"old: gamma", write),
                         (b"other: alpha", save), (None, None)):
         before = read(place, "conf")
-        os.kill(daemon, signal.SIGSTOP)
-        assert eventually(stands_still, 20)
+        freeze(daemon)
         count = has_read()
         id = client.send("tools/call", name="edit_file", arguments={
             "path": "conf", "old_text": "alpha", "new_text": "beta"})

@@ -23,7 +23,7 @@ from mcp_client import (LATEST, MODERN, Server, agent_with_client,  # noqa: E402
                         connect, read, write)
 from cli_case import call  # noqa: E402
 from stdio_client import (PROGRAM, Agent, contains, equal,  # noqa: E402
-                          main, test)
+                          freeze, main, test)
 
 
 # ---- the agent's socket -----------------------------------------------------
@@ -329,7 +329,7 @@ def who_sends_no_more_is_not_asked(place):
     agent, client = guarded(place, capabilities={"elicitation": {}})
     agent.ask("safeguard.configure", timeout_seconds=2)
     # It finds both at once, however late we get to say the second.
-    agent.process.send_signal(signal.SIGSTOP)
+    freeze(agent.process.pid)
     id = overwrite(client)
     client.sock.shutdown(socket.SHUT_WR)
     agent.process.send_signal(signal.SIGCONT)

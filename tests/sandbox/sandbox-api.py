@@ -16,7 +16,7 @@ from mcp_client import Client as McpClient  # noqa: E402
 from sandbox_case import (Client, VM, call, good, listed, pid_of,  # noqa: E402
                           refused, sandbox_test, state, status, up)
 from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
-                          eventually, main)
+                          eventually, freeze, main)
 
 
 def events(client):
@@ -181,7 +181,7 @@ def fair_turns(place):
     of another client"""
     up(place)
     flooding, other = (Client(place, "share", reading=False) for _ in range(2))
-    os.kill(pid_of(place, "share"), signal.SIGSTOP)
+    freeze(pid_of(place, "share"))
     ask_many(flooding, b"flood", 500)
     ask_many(other, b"other", 150)
     os.kill(pid_of(place, "share"), signal.SIGCONT)

@@ -14,7 +14,7 @@ from pty_client import Terminal  # noqa: E402
 from sandbox_case import (VM, call, good, listed, pid_of, refused,  # noqa: E402
                           sandbox_test, status, up)
 from stdio_client import (PROGRAM, contains, equal, eventually,  # noqa: E402
-                          main, test)
+                          freeze, main, test)
 
 # A command line of each verb that needs a sandbox, with its name for {}, and
 # the exit code if there is none.
@@ -137,7 +137,7 @@ def stopping(place):
                              stdout=subprocess.DEVNULL)
     assert eventually(lambda: status(place, "share") == "stopping", 10)
     pid = pid_of(place, "share")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     entry = listed(place)["share"]
     contains(good(place, "ps"), "stopping")
     each(place, RUNNING, "share", "sandbox share: stopping; once it has "

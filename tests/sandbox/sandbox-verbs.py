@@ -14,8 +14,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from sandbox_case import (Client, VM, call, good, listed, pid_of,  # noqa: E402
                           refused, sandbox_test, state, status, up)
-from stdio_client import (PROGRAM, SRCDIR, Agent, contains, equal, eventually,  # noqa: E402
-                          main, test)
+from stdio_client import (PROGRAM, SRCDIR, Agent, contains,  # noqa: E402
+                          equal, eventually, freeze, main, test)
 
 
 def ended(place, pids):
@@ -352,7 +352,7 @@ def stubborn(place):
         equal(eventually(lambda: not place.processes(), 10), True)
         good(place, "rm", "share")
     up(place)
-    os.kill(pid_of(place, "share"), signal.SIGSTOP)
+    freeze(pid_of(place, "share"))
     good(place, "stop", "--timeout=0")
     entry = listed(place)["share"]
     equal((entry["status"], entry["reason"]), ("stopped", "killed"))

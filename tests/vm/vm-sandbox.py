@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import guest_start  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from stdio_client import (PROGRAM, SNAPSHOT, Skip, contains,  # noqa: E402
-                          equal, eventually, main, test)
+                          equal, eventually, freeze, main, test)
 from terminal_programs import Programs  # noqa: E402
 from tmux_window import Window  # noqa: E402
 
@@ -229,8 +229,7 @@ def writes_after_the_end(box):
                           stdout=subprocess.PIPE) as command:
         equal(command.stdout.readline(), b"ready\n")
         pids = daemons(box)
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+        freeze(*pids)
         command.stdin.write(b"x")
         command.stdin.close()
         time.sleep(1)  # for the command's end
