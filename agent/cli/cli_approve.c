@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_approval.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
@@ -36,47 +37,7 @@ static int failed(GError *error)
     return CLI_FAILED;
 }
 
-/* Return a member as printable text: a new string. */
-static char *text_of(json_t *object, const char *key)
-{
-    size_t len;
-    g_autofree char *bytes = json_bytes_get(object, key, &len);
-
-    return cli_options_printable(bytes ? bytes : "");
-}
-
-/* A path can be bytes: an object. */
-static char *path_of(json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-
-    return json_is_object(value) ? text_of(value, "path")
-                                 : text_of(object, key);
-}
-
-static const char *word_of(json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "?";
-}
-
 /* ---- the list ------------------------------------------------------------ */
-
-/* Describe the request, and why it cannot be granted, in a new string. */
-static char *describe(json_t *approval)
-{
-    g_autofree char *path = path_of(approval, "path");
-    g_autofree char *problem = text_of(approval, "problem");
-
-    if (strcmp(word_of(approval, "kind"), "grant") != 0)
-        return g_strdup_printf(
-            "step %" JSON_INTEGER_FORMAT " in %s",
-            json_integer_value(json_object_get(approval, "step_id")),
-            word_of(approval, "directory"));
-    return *problem ? g_strdup_printf("%s (%s)", path, problem)
-                    : g_steal_pointer(&path);
-}
 
 static void print_list(const struct cli_output *output, json_t *approvals)
 {
@@ -95,13 +56,15 @@ static void print_list(const struct cli_output *output, json_t *approvals)
 
     json_array_foreach(approvals, i, approval)
     {
-        bool is_grant = strcmp(word_of(approval, "kind"), "grant") == 0;
+        bool is_grant = cli_approval_is_grant(approval);
 
-        cli_table_add(table, g_strdup(word_of(approval, "id")),
-                      g_strdup(word_of(approval, "kind")),
-                      g_strdup(is_grant ? word_of(approval, "origin") : "-"),
-                      g_strdup(is_grant ? word_of(approval, "access") : "-"),
-                      describe(approval), text_of(approval, "reason"));
+        cli_table_add(
+            table, g_strdup(cli_approval_word(approval, "id")),
+            g_strdup(cli_approval_word(approval, "kind")),
+            g_strdup(is_grant ? cli_approval_word(approval, "origin") : "-"),
+            g_strdup(is_grant ? cli_approval_word(approval, "access") : "-"),
+            cli_approval_describe(approval),
+            cli_approval_text(approval, "reason"));
         cli_table_paint(table, 0, PAINT_ID);
     }
     cli_table_print(table);
@@ -129,13 +92,13 @@ static int list(const struct sandbox_record *record, bool json,
 static void print_outcome(json_t *answer)
 {
     json_t *folder = json_object_get(answer, "folder");
-    g_autofree char *path = path_of(folder, "path");
-    g_autofree char *guest = text_of(folder, "guest_path");
+    g_autofree char *path = cli_approval_path(folder, "path");
+    g_autofree char *guest = cli_approval_text(folder, "guest_path");
 
     if (folder)
         printf("granted: %s at %s (%s, %s)\n", path, guest,
-               word_of(folder, "access"),
-               word_of(json_object_get(folder, "grant"), "duration"));
+               cli_approval_word(folder, "access"),
+               cli_approval_word(json_object_get(folder, "grant"), "duration"));
 }
 
 static int decide(const struct sandbox_record *record, const char *id,

@@ -4,7 +4,6 @@
  */
 #include "agent/cli/exec_client.h"
 
-#include <errno.h>
 #include <glib-unix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,20 +13,17 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/cli/exec_approvals.h"
+#include "agent/cli/exec_end.h"
 #include "agent/cli/exec_output.h"
 #include "agent/cli/exec_stdin.h"
 #include "agent/cli/exec_turn.h"
 #include "agent/cli/exec_warnings.h"
 #include "agent/cli/term_guard.h"
 #include "agent/client/api_link.h"
-#include "agent/client/report_json.h"
-#include "common/errors.h"
 #include "common/json_bytes.h"
 
-enum {
-    START_MS = 60 * 1000,
-    WAITS_MS = 500, /* then a user sees that the command waits for its turn */
-};
+enum { START_MS = 60 * 1000 };
 
 struct exec_client {
     const struct exec_client_options *options; /* borrowed */
@@ -37,7 +33,9 @@ struct exec_client {
     GMainLoop *loop;
     struct exec_output *output;
     struct exec_stdin *input;
-    guint waits_source, signals[4];
+    struct exec_approvals *approvals;
+    struct exec_turn *turn; /* from the start on */
+    guint signals[4];
     bool has_output, detached, over;
     bool is_broken; /* the reader of the output has ended */
     struct exec_warnings *warnings;
@@ -87,54 +85,15 @@ static gboolean send_size(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* ---- the turn ------------------------------------------------------------ */
+/* ---- input --------------------------------------------------------------- */
 
-/* Print what the execution waits for. The terminal may be in raw mode. */
-static void on_executions(json_t *payload, const GError *error, json_t *data,
-                          void *opaque)
-{
-    struct exec_client *client = opaque;
-    gint64 blocker;
-
-    if (client->over || !exec_turn_waits(payload, client->id, &blocker) ||
-        !blocker)
-        return;
-    fprintf(stderr,
-            CLI_PROGRAM ": waiting for execution %" G_GINT64_FORMAT "%s\n",
-            blocker, client->options->terminal ? "\r" : "");
-}
-
-static gboolean on_waits(gpointer data)
-{
-    struct exec_client *client = data;
-
-    client->waits_source = 0;
-    control_link_request(client->link, "exec.list", json_object(),
-                         on_executions, client);
-    return G_SOURCE_REMOVE;
-}
-
-static void on_interrupted_wait(json_t *payload, const GError *error,
-                                json_t *data, void *opaque)
-{
-    struct exec_client *client = opaque;
-    gint64 blocker;
-
-    if (!client->over && exec_turn_waits(payload, client->id, &blocker))
-        pass_signal(client, SIGINT);
-}
-
-/* An execution that waits has no terminal yet that would send a signal. */
 static void on_interrupt_key(void *opaque)
 {
     struct exec_client *client = opaque;
 
     if (!client->has_output)
-        control_link_request(client->link, "exec.list", json_object(),
-                             on_interrupted_wait, client);
+        exec_turn_interrupt(client->turn);
 }
-
-/* ---- input --------------------------------------------------------------- */
 
 static void on_input_taken(json_t *payload, const GError *error, json_t *data,
                            void *opaque)
@@ -173,12 +132,71 @@ static void hang_up(void *opaque)
     quit(opaque, 128 + SIGHUP);
 }
 
+/* ---- approvals ------------------------------------------------------------
+ */
+
+static void on_decided(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    if (error && !client->over)
+        exec_approvals_refused(client->approvals, error->message);
+}
+
+static void decide(const char *id, bool allow, void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    control_link_request(
+        client->link, "approval.decide",
+        json_pack("{s:s, s:s}", "id", id, "decision", allow ? "allow" : "deny"),
+        on_decided, client);
+}
+
+/* A program redraws after a change of the size. */
+static void pause_output(bool pause, void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    exec_output_pause(client->output, pause);
+    if (pause || client->rows < 2)
+        return;
+    request(client, "exec.resize",
+            json_pack("{s:i, s:i}", "rows", (int)client->rows - 1, "columns",
+                      (int)client->columns));
+    client->rows = 0;
+    send_size(client);
+}
+
+static const struct exec_approvals_callbacks approvals_callbacks = {
+    .decide = decide,
+    .pause = pause_output,
+};
+
+static bool take_keys(const char *data, size_t len, void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    return exec_approvals_type(client->approvals, data, len);
+}
+
 static const struct exec_stdin_callbacks input_callbacks = {
+    .take = take_keys,
     .send = send_input,
     .detach = detach,
     .hung_up = hang_up,
     .interrupted = on_interrupt_key,
 };
+
+static void on_approvals(json_t *payload, const GError *error, json_t *data,
+                         void *opaque)
+{
+    struct exec_client *client = opaque;
+
+    if (!error && !client->over)
+        exec_approvals_take_list(client->approvals, payload);
+}
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -195,44 +213,12 @@ static void take_output(struct exec_client *client, json_t *payload)
         exec_output_add(client->output, is_stderr, data, len);
 }
 
-static void print_step(const struct exec_client *client)
-{
-    json_t *value = json_object_get(client->end, "report");
-    struct step_report *report;
-    g_autofree char *line = NULL;
-
-    if (!value || !client->options->report)
-        return;
-    report = report_from_json(value, NULL);
-    line = cli_summary_step(report, client->options->undo_hint
-                                        ? client->options->undo_hint
-                                        : CLI_PROGRAM " undo");
-    if (report->affected > 0 || !client->options->is_shell)
-        fprintf(stderr, CLI_PROGRAM ": %s\n", line);
-    step_report_unref(report);
-}
-
-static int exit_code_of(struct exec_client *client, json_t *payload)
-{
-    json_t *error = json_object_get(payload, "error");
-    const char *code = json_string_value(json_object_get(error, "code"));
-    const char *text = json_string_value(json_object_get(error, "message"));
-
-    if (client->is_broken)
-        return 128 + SIGPIPE;
-    if (!error)
-        return (int)json_integer_value(json_object_get(payload, "exit_code"));
-    if (g_strcmp0(code, error_code_name(ERROR_CANCELLED)) == 0)
-        return 128 + SIGINT;
-    client->complaint = g_strdup(text ? text : "the execution failed");
-    return g_strcmp0(code, error_code_name(ERROR_TIMEOUT)) == 0
-               ? CLI_TIMED_OUT
-               : CLI_RUN_FAILED;
-}
-
 static void take_event(struct exec_client *client, const char *type,
                        json_t *payload)
 {
+    g_autofree char *complaint = NULL;
+    int exit_code;
+
     if (json_integer_value(json_object_get(payload, "exec_id")) != client->id)
         return;
     if (strcmp(type, "event.exec_output") == 0) {
@@ -240,7 +226,10 @@ static void take_event(struct exec_client *client, const char *type,
     } else if (strcmp(type, "event.exec_exited") == 0) {
         client->end = json_incref(payload);
         exec_output_finish(client->output);
-        quit(client, exit_code_of(client, payload));
+        exit_code = exec_end_exit_code(payload, &complaint);
+        if (!client->is_broken)
+            client->complaint = g_steal_pointer(&complaint);
+        quit(client, client->is_broken ? 128 + SIGPIPE : exit_code);
     } else if (strcmp(type, "event.exec_detached") == 0) {
         client->complaint = g_strdup(
             "another client has attached to the execution");
@@ -255,6 +244,8 @@ static void on_event(struct control_link *link, const char *type,
 
     if (strcmp(type, "event.warning") == 0)
         exec_warnings_take(client->warnings, payload);
+    else if (exec_approvals_take(client->approvals, type, payload))
+        return;
     else if (strcmp(type, "event.step_started") == 0) /* of no other client */
         exec_warnings_add_step(client->warnings, payload);
     else if (client->id)
@@ -373,7 +364,10 @@ static gboolean subscribe(struct exec_client *client, GError **error)
 {
     json_t *answer = api_link_ask(
         client->link, "events.subscribe",
-        json_pack("{s:[s]}", "types", "event.warning"), START_MS, error);
+        json_pack("{s:[s, s, s, s, s]}", "types", "event.warning",
+                  "event.approval_requested", "event.approval_decided",
+                  "event.safeguard_triggered", "event.safeguard_decided"),
+        START_MS, error);
 
     json_decref(answer);
     return answer != NULL;
@@ -398,6 +392,8 @@ static bool begin(struct exec_client *client, const char *type, json_t *payload)
     client->id = id ? id
                     : json_integer_value(json_object_get(answer, "exec_id"));
     json_decref(answer);
+    client->turn = exec_turn_new(client->link, client->id,
+                                 client->options->terminal);
     take_early(client);
     return true;
 }
@@ -409,15 +405,19 @@ static void serve(struct exec_client *client)
         pass_interrupt(client, i + 1);
     if (!client->over && client->options->input)
         exec_stdin_begin(client->input);
+    if (!client->over && client->options->terminal)
+        control_link_request(client->link, "approval.list", json_object(),
+                             on_approvals, client);
     if (!client->over && isatty(STDERR_FILENO))
-        client->waits_source = g_timeout_add(WAITS_MS, on_waits, client);
+        exec_turn_watch(client->turn);
     if (!client->over)
         g_main_loop_run(client->loop);
     exec_stdin_stop(client->input);
-    g_clear_handle_id(&client->waits_source, g_source_remove);
+    exec_turn_stop(client->turn);
 }
 
-static struct exec_client *client_new(const struct exec_client_options *options)
+static struct exec_client *client_new(const struct exec_client_options *options,
+                                      const char *sandbox)
 {
     struct exec_client *client = g_new0(struct exec_client, 1);
 
@@ -429,6 +429,8 @@ static struct exec_client *client_new(const struct exec_client_options *options)
     client->output = exec_output_new(&output_callbacks, client);
     client->input = exec_stdin_new(options->terminal, options->keys,
                                    &input_callbacks, client);
+    client->approvals = exec_approvals_new(sandbox, options->terminal,
+                                           &approvals_callbacks, client);
     client->signals[0] = g_unix_signal_add(SIGINT, on_interrupt, client);
     client->signals[1] = g_unix_signal_add(SIGTERM, on_terminate, client);
     client->signals[2] = g_unix_signal_add(SIGHUP, on_hangup, client);
@@ -441,10 +443,12 @@ static void client_free(struct exec_client *client)
     for (size_t i = 0; i < G_N_ELEMENTS(client->signals); i++)
         g_source_remove(client->signals[i]);
     control_link_free(client->link);
+    exec_turn_free(client->turn);
     json_decref(client->early);
     exec_warnings_free(client->warnings);
     json_decref(client->end);
     g_free(client->complaint);
+    exec_approvals_free(client->approvals);
     exec_output_free(client->output);
     exec_stdin_free(client->input);
     g_main_loop_unref(client->loop);
@@ -458,7 +462,9 @@ static void report_end(const struct exec_client *client,
     exec_warnings_print(client->warnings);
     if (client->complaint)
         cli_options_failed("%s", client->complaint);
-    print_step(client);
+    if (client->options->report)
+        exec_end_print_step(client->end, client->options->is_shell,
+                            client->options->undo_hint);
     cli_summary_tell_oom(
         (int)json_integer_value(json_object_get(client->end, "oom_kills")));
     if (client->detached)
@@ -471,7 +477,7 @@ static void report_end(const struct exec_client *client,
 int exec_client_run(const struct sandbox_record *record, const char *type,
                     json_t *payload, const struct exec_client_options *options)
 {
-    struct exec_client *client = client_new(options);
+    struct exec_client *client = client_new(options, record->name);
     struct term_guard *guard = NULL;
     g_autoptr(GError) error = NULL;
     int exit_code;

@@ -10,6 +10,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+/* Bytes that may wait while the output is paused. */
+enum { PAUSED_MAX = 1 << 20 };
+
 struct chunk {
     int fd;
     GBytes *data;
@@ -20,8 +23,9 @@ struct exec_output {
     const struct exec_output_callbacks *callbacks;
     void *opaque;
     GQueue chunks; /* of struct chunk, in order */
+    gsize size;    /* bytes that wait */
     guint source;  /* waits for the first one's fd */
-    bool broken;
+    bool broken, paused, full;
 };
 
 struct exec_output *
@@ -63,6 +67,7 @@ static void take_break(struct exec_output *output, bool hung_up)
 
     output->broken = true;
     g_queue_clear_full(&output->chunks, chunk_free);
+    output->size = 0;
     if (first)
         output->callbacks->broken(hung_up, output->opaque);
 }
@@ -80,8 +85,10 @@ static bool write_part(struct exec_output *output)
         take_break(output, errno == EIO);
         return false;
     }
-    if (n > 0)
+    if (n > 0) {
         chunk->written += (size_t)n;
+        output->size -= (size_t)n;
+    }
     if (chunk->written == len)
         chunk_free(g_queue_pop_head(&output->chunks));
     return true;
@@ -108,14 +115,17 @@ static gboolean on_ready(int fd, GIOCondition condition, gpointer data);
 static void update(struct exec_output *output)
 {
     struct chunk *chunk = g_queue_peek_head(&output->chunks);
+    bool waits = chunk && !output->paused;
+    bool full = waits || output->size > PAUSED_MAX;
 
-    if (chunk && !output->source) {
-        output->callbacks->full(true, output->opaque);
+    if (!waits)
+        g_clear_handle_id(&output->source, g_source_remove);
+    else if (!output->source)
         output->source = g_unix_fd_add(
             chunk->fd, G_IO_OUT | G_IO_ERR | G_IO_HUP, on_ready, output);
-    } else if (!chunk && output->source) {
-        g_clear_handle_id(&output->source, g_source_remove);
-        output->callbacks->full(false, output->opaque);
+    if (full != output->full) {
+        output->full = full;
+        output->callbacks->full(full, output->opaque);
     }
 }
 
@@ -129,8 +139,6 @@ static gboolean on_ready(int fd, GIOCondition condition, gpointer data)
     if (chunk && chunk->fd == fd)
         return G_SOURCE_CONTINUE;
     output->source = 0;
-    if (!chunk)
-        output->callbacks->full(false, output->opaque);
     update(output);
     return G_SOURCE_REMOVE;
 }
@@ -147,8 +155,16 @@ void exec_output_add(struct exec_output *output, bool is_stderr, char *data,
     chunk = g_new(struct chunk, 1);
     *chunk = (struct chunk){ is_stderr ? STDERR_FILENO : STDOUT_FILENO,
                              g_bytes_new_take(data, len), 0 };
+    output->size += len;
     g_queue_push_tail(&output->chunks, chunk);
-    write_chunks(output, false);
+    if (!output->paused)
+        write_chunks(output, false);
+    update(output);
+}
+
+void exec_output_pause(struct exec_output *output, bool pause)
+{
+    output->paused = pause;
     update(output);
 }
 

@@ -33,6 +33,9 @@ void exec_output_free(struct exec_output *output);
 void exec_output_add(struct exec_output *output, bool is_stderr, char *data,
                      size_t len);
 
+/* Write nothing until this is undone, or the output is finished. */
+void exec_output_pause(struct exec_output *output, bool pause);
+
 /* Write what waits, waiting for the readers. */
 void exec_output_finish(struct exec_output *output);
 

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_approvals - see exec_approvals.h.
+ */
+#include "agent/cli/exec_approvals.h"
+
+#include <fcntl.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_approval.h"
+#include "common/fd.h"
+
+enum {
+    ANSWER_MAX = 16,
+    WAITING_MAX = 32, /* the supervisor has eight, and a few safeguards */
+    INTERRUPT = 'C' - '@',
+    CLEAR = 'U' - '@',
+    BACKSPACE = 'H' - '@',
+    DELETE = 0x7f,
+};
+
+/* The program may have hidden the text of a question: reset colors (SGR, and
+ * OSC 104, 110 and 111 of xterm), the character set, the cursor, and
+ * synchronized output. */
+static const char plain[] = "\033[0m\033(B\017\033]104\007\033]110\007"
+                            "\033]111\007\033[?25h\033[?2026l\r\n";
+
+struct item {
+    char *id, *text;
+};
+
+struct exec_approvals {
+    char *sandbox;
+    int tty; /* -1: no questions */
+    const struct exec_approvals_callbacks *callbacks;
+    void *opaque;
+    GQueue waiting; /* of struct item; the first one is asked */
+    bool asking;
+    GString *answer; /* typed so far */
+    bool spoiled;    /* by a byte that is no part of a word */
+};
+
+static void item_free(gpointer data)
+{
+    struct item *item = data;
+
+    g_free(item->id);
+    g_free(item->text);
+    g_free(item);
+}
+
+struct exec_approvals *
+exec_approvals_new(const char *sandbox, bool terminal,
+                   const struct exec_approvals_callbacks *callbacks,
+                   void *opaque)
+{
+    struct exec_approvals *approvals = g_new0(struct exec_approvals, 1);
+
+    approvals->sandbox = g_strdup(sandbox);
+    approvals->tty = terminal
+                         ? open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC)
+                         : -1;
+    approvals->callbacks = callbacks;
+    approvals->opaque = opaque;
+    g_queue_init(&approvals->waiting);
+    approvals->answer = g_string_new(NULL);
+    return approvals;
+}
+
+/* ---- the terminal -------------------------------------------------------- */
+
+static void print(const struct exec_approvals *approvals, const char *text)
+{
+    fd_write_all(approvals->tty, text, strlen(text));
+}
+
+static void clear_answer(struct exec_approvals *approvals)
+{
+    g_string_truncate(approvals->answer, 0);
+    approvals->spoiled = false;
+}
+
+/* Ask the first question that waits, or let the program go on. */
+static void ask(struct exec_approvals *approvals)
+{
+    const struct item *item = g_queue_peek_head(&approvals->waiting);
+    g_autofree char *text = NULL;
+
+    clear_answer(approvals);
+    if (!item) {
+        if (approvals->asking)
+            approvals->callbacks->pause(false, approvals->opaque);
+        approvals->asking = false;
+        return;
+    }
+    if (!approvals->asking)
+        approvals->callbacks->pause(true, approvals->opaque);
+    approvals->asking = true;
+    text = g_strdup_printf("%s" CLI_PROGRAM ": %s\r\n"
+                           "Allow it? Type yes, no or later, and Enter: ",
+                           plain, item->text);
+    print(approvals, text);
+}
+
+static void end_question(struct exec_approvals *approvals)
+{
+    print(approvals, "\r\n");
+    item_free(g_queue_pop_head(&approvals->waiting));
+    ask(approvals);
+}
+
+void exec_approvals_free(struct exec_approvals *approvals)
+{
+    if (!approvals)
+        return;
+    if (approvals->asking)
+        print(approvals, "\r\n");
+    if (approvals->tty >= 0)
+        fd_close(&approvals->tty);
+    g_queue_clear_full(&approvals->waiting, item_free);
+    g_string_free(approvals->answer, TRUE);
+    g_free(approvals->sandbox);
+    g_free(approvals);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* Return the folder or the safeguard's message that a decision is about. */
+static char *describe(json_t *payload, const char *id, bool safeguard)
+{
+    g_autofree char *what = safeguard ? cli_approval_text(payload, "message")
+                                      : cli_approval_describe(payload);
+    g_autofree char *reason = cli_approval_text(payload, "reason");
+    const char *access = cli_approval_word(payload, "access");
+
+    if (safeguard)
+        return g_strdup_printf("%s: %s", id,
+                               *what ? what
+                                     : "the command is about to destroy much");
+    return g_strdup_printf(
+        "%s: %s asks to %s %s%s%s%s", id, cli_approval_word(payload, "origin"),
+        strcmp(access, "read_write") == 0 ? "change" : "read", what,
+        *reason ? ", reason: \"" : "", reason, *reason ? "\"" : "");
+}
+
+static GList *find(struct exec_approvals *approvals, const char *id)
+{
+    for (GList *node = approvals->waiting.head; node; node = node->next) {
+        if (strcmp(((struct item *)node->data)->id, id) == 0)
+            return node;
+    }
+    return NULL;
+}
+
+static void add(struct exec_approvals *approvals, json_t *payload,
+                const char *id, bool safeguard)
+{
+    g_autofree char *text = describe(payload, id, safeguard);
+    struct item *item;
+
+    if (approvals->tty < 0) {
+        fprintf(stderr,
+                CLI_PROGRAM ": %s; decide it with: " CLI_PROGRAM
+                            " approve %s %s\n",
+                text, approvals->sandbox, id);
+        return;
+    }
+    if (find(approvals, id) || approvals->waiting.length == WAITING_MAX)
+        return;
+    item = g_new(struct item, 1);
+    *item = (struct item){ g_strdup(id), g_steal_pointer(&text) };
+    g_queue_push_tail(&approvals->waiting, item);
+    if (!approvals->asking)
+        ask(approvals);
+}
+
+static void drop(struct exec_approvals *approvals, const char *id)
+{
+    GList *node = find(approvals, id);
+
+    if (node && node == approvals->waiting.head && approvals->asking) {
+        print(approvals, "\r\nIt was decided elsewhere, or too late.");
+        end_question(approvals);
+    } else if (node) {
+        item_free(node->data);
+        g_queue_delete_link(&approvals->waiting, node);
+    }
+}
+
+bool exec_approvals_take(struct exec_approvals *approvals, const char *type,
+                         json_t *payload)
+{
+    bool safeguard = g_str_has_prefix(type, "event.safeguard_");
+    const char *id = json_string_value(
+        json_object_get(payload, safeguard ? "safeguard_id" : "id"));
+
+    if (!safeguard && !g_str_has_prefix(type, "event.approval_"))
+        return false;
+    if (id && (g_str_has_suffix(type, "_requested") ||
+               g_str_has_suffix(type, "_triggered")))
+        add(approvals, payload, id, safeguard);
+    else if (id)
+        drop(approvals, id);
+    return true;
+}
+
+void exec_approvals_take_list(struct exec_approvals *approvals, json_t *payload)
+{
+    json_t *approval;
+    size_t i;
+
+    json_array_foreach(json_object_get(payload, "approvals"), i, approval)
+    {
+        const char *id = json_string_value(json_object_get(approval, "id"));
+
+        if (id)
+            add(approvals, approval, id, !cli_approval_is_grant(approval));
+    }
+}
+
+void exec_approvals_refused(struct exec_approvals *approvals,
+                            const char *problem)
+{
+    g_autofree char *text = g_strdup_printf(
+        "\r\n" CLI_PROGRAM ": approve: %s\r\n", problem);
+
+    if (approvals->tty >= 0)
+        print(approvals, text);
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+static void decide(struct exec_approvals *approvals)
+{
+    const struct item *item = g_queue_peek_head(&approvals->waiting);
+    const char *answer = approvals->spoiled ? "" : approvals->answer->str;
+    bool allow = strcmp(answer, "yes") == 0;
+
+    if (allow || strcmp(answer, "no") == 0)
+        approvals->callbacks->decide(item->id, allow, approvals->opaque);
+    else if (strcmp(answer, "later") != 0) {
+        ask(approvals);
+        return;
+    }
+    end_question(approvals);
+}
+
+static void type_key(struct exec_approvals *approvals, char key)
+{
+    GString *answer = approvals->answer;
+    const char echo[] = { key, '\0' };
+
+    if (key == CLEAR || ((key == BACKSPACE || key == DELETE) && answer->len)) {
+        gsize left = key == CLEAR ? 0 : answer->len - 1;
+
+        for (gsize i = answer->len; i > left; i--)
+            print(approvals, "\b \b");
+        g_string_truncate(answer, left);
+        approvals->spoiled = approvals->spoiled && key != CLEAR;
+    } else if (g_ascii_isalpha(key) && answer->len < ANSWER_MAX) {
+        g_string_append_c(answer, key);
+        print(approvals, echo);
+    } else {
+        approvals->spoiled = true;
+    }
+}
+
+bool exec_approvals_type(struct exec_approvals *approvals, const char *data,
+                         size_t len)
+{
+    if (!approvals->asking)
+        return false;
+    for (size_t i = 0; i < len && approvals->asking; i++) {
+        if (data[i] == INTERRUPT) {
+            end_question(approvals);
+        } else if (data[i] == '\r' || data[i] == '\n') {
+            /* What was pasted goes on behind it. */
+            approvals->spoiled = approvals->spoiled || i + 1 < len;
+            decide(approvals);
+        } else {
+            type_key(approvals, data[i]);
+        }
+    }
+    return true;
+}

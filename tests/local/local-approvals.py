@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A request for a folder is a question in each terminal that is attached to the
+sandbox, and a line on stderr without one."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from local_case import LOCAL, call, need  # noqa: E402
+from pty_client import Terminal  # noqa: E402
+from sandbox_case import Client, sandbox_test  # noqa: E402
+from stdio_client import (PROGRAM, contains, equal, eventually,  # noqa: E402
+                          folder, main)
+
+STEP = "/run/stepback/step"
+QUESTION = "Type yes, no or later, and Enter: "
+
+
+class Box:
+    """A running sandbox, and a folder to ask for."""
+
+    def __init__(self, place):
+        need()
+        self.place = place
+        self.whole = folder(place, "data")
+        with open(self.whole + "/file", "w") as file:
+            file.write("content\n")
+        self.name = self.out("up", *LOCAL, "--no-network").strip()
+
+    def out(self, *words):
+        status, out, err = call(self.place, *words)
+        equal((words, status, err), (words, 0, ""))
+        return out
+
+    def waiting(self):
+        return json.loads(self.out("approve", "--json"))
+
+    def grant(self, then="true"):
+        return "%s grant %s 'a reason'; %s" % (STEP, self.whole, then)
+
+    def terminal(self, *words, step=("--step=none",)):
+        return Terminal([PROGRAM, "exec", "-it", *step, self.name, "--", *words],
+                        env=self.place.environment(STEPBACK_QEMU=None),
+                        cwd=self.place.share)
+
+    def asked(self, command):
+        terminal = self.terminal("sh", "-c", command)
+        terminal.expect(re.escape('guest asks to read %s, reason: "a reason"' %
+                                  self.whole))
+        terminal.expect(re.escape(QUESTION))
+        return terminal
+
+
+@sandbox_test
+def a_word_and_enter_allow(place):
+    """only the word yes and Enter allow: no other key, no paste, no escape sequence"""
+    box = Box(place)
+    with box.asked(box.grant("cat %s/file; read line; echo got $line" %
+                             box.whole)) as terminal:
+        for text in (b"y\r", b"yes\rls\r", b"\x1b]lyes\x1b\\\r", b"\x1b[Oyes\r",
+                     b"yess\r", b"\xc3\xa9yes\r", b"\r", b"yes no\r"):
+            terminal.send(text)
+            terminal.expect(re.escape(QUESTION))
+            terminal.output = b""
+        equal(len(box.waiting()), 1)
+        terminal.send(b"no\x7f\x7fyex\x7fs\r")
+        terminal.expect("content")
+        terminal.send(b"line\r")
+        terminal.expect("got line")
+        equal(terminal.wait(), 0)
+    equal(box.waiting(), [])
+
+
+@sandbox_test
+def output_waits(place):
+    """the program's output waits while a question is asked, and nothing is lost"""
+    box = Box(place)
+    command = "(%s) 2>err & until test -e go; do sleep 0.02; done; seq 200000; echo 'end of it'; wait" % (
+        box.grant("echo $? >status"))
+    with box.asked(command) as terminal:
+        open(place.share + "/go", "w").close()
+        terminal.read_for(0.5)
+        assert b"1\r\n" not in terminal.output, terminal.output[:80]
+        terminal.send(b"no\r")
+        shown = terminal.expect("end of it")
+        equal(terminal.wait(), 0)
+        lines = (shown + terminal.text()).replace("\r", "").split("\n")
+        equal([line for line in lines if line.isdigit()],
+              list(map(str, range(1, 200001))))
+        with open(place.share + "/status") as file:
+            equal(file.read(), "1\n")
+
+
+@sandbox_test
+def later_and_elsewhere(place):
+    """later leaves the request, and so does ^C; one decided elsewhere ends its question"""
+    box = Box(place)
+    asks = "".join("(%s) & " % box.grant() for _ in range(3))
+    with box.asked(asks + "wait; echo all") as terminal:
+        terminal.send(b"later\r")
+        terminal.expect(re.escape(QUESTION))
+        terminal.send(b"\x03")
+        terminal.expect(re.escape(QUESTION))
+        ids = [entry["id"] for entry in box.waiting()]
+        equal(len(ids), 3)
+        with box.terminal("sh", "-c", "until test -e go; do sleep 0.02; "
+                          "done") as other:  # is asked, too
+            other.expect(re.escape(QUESTION))
+            open(place.share + "/go", "w").close()
+            equal(other.wait(), 0)
+            equal(other.settings(), other.before)
+        for id in ids:
+            box.out("approve", id, "--deny")
+        terminal.expect("It was decided elsewhere")
+        terminal.expect("all")
+        equal(terminal.wait(), 0)
+        equal(terminal.settings(), terminal.before)
+
+
+@sandbox_test
+def a_safeguard_asks(place):
+    """a safeguard that stops a command asks in its terminal; no undoes the step"""
+    box = Box(place)
+    client = Client(place, box.name)
+    equal(client.ask("safeguard.configure", delete_threshold=3)["status"], "ok")
+    for allow in (False, True):
+        for number in range(8):
+            with open(place.share + "/%d" % number, "w") as file:
+                file.write("kept\n")
+        with box.terminal("sh", "-c", "rm -f ? && echo done", step=()) as terminal:
+            terminal.expect(re.escape(QUESTION))
+            terminal.send(b"yes\r" if allow else b"no\r")
+            equal(terminal.wait() == 0, allow)
+        equal(len([name for name in os.listdir(place.share) if name.isdigit()]),
+              0 if allow else 8)
+    client.close()
+
+
+@sandbox_test
+def without_a_terminal(place):
+    """without a terminal a line on stderr names the command that decides"""
+    box = Box(place)
+    command = "echo on; %s grant %s \"$(printf 'x\\033')\"" % (STEP, box.whole)
+    process = subprocess.Popen(
+        [PROGRAM, "exec", "--step=none", box.name, "--", "sh", "-c", command],
+        env=place.environment(STEPBACK_QEMU=None), cwd=place.share,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert eventually(box.waiting, 20)
+    [id] = [entry["id"] for entry in box.waiting()]
+    box.out("approve", id, "--deny")
+    out, err = (part.decode() for part in process.communicate(timeout=20))
+    equal((process.returncode, out), (1, "on\n"))
+    contains(err, "stepback: %s: guest asks to read %s, reason: " % (id, box.whole))
+    contains(err, "; decide it with: stepback approve %s %s\n" % (box.name, id))
+    assert "\033" not in err
+
+
+main(mounts=True)
