@@ -86,6 +86,19 @@ static unsigned count_threads(struct client *client, const char *wanted)
     return n;
 }
 
+/* Wait until this number of threads has the name: a new one has that of the
+ * program until it runs. */
+static void expect_threads(struct client *client, const char *wanted,
+                           unsigned count)
+{
+    gint64 until = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+
+    while (count_threads(client, wanted) != count &&
+           g_get_monotonic_time() < until)
+        g_usleep(10 * 1000);
+    g_assert_cmpuint(count_threads(client, wanted), ==, count);
+}
+
 /* A busy thread can be identified: each but the first has a name that is not
  * the program's. */
 static void test_names(void)
@@ -100,9 +113,9 @@ static void test_names(void)
 
     for (unsigned i = 0; i < CLIENT_QUEUES; i++)
         get_root(client, i);
-    g_assert_cmpuint(count_threads(client, program), ==, 1);
-    g_assert_cmpuint(count_threads(client, "undo-timer"), ==, 1);
-    g_assert_cmpuint(count_threads(client, "undo-watch"), ==, 1);
+    expect_threads(client, program, 1);
+    expect_threads(client, "undo-timer", 1);
+    expect_threads(client, "undo-watch", 1);
     client_free(client);
     g_assert_true(g_spawn_command_line_sync(remove, NULL, NULL, NULL, NULL));
 }
@@ -114,15 +127,15 @@ static void test_count(void)
 
     for (unsigned i = 0; i < CLIENT_QUEUES; i++)
         get_root(client, i);
-    g_assert_cmpuint(count_threads(client, "queue-0"), ==, 1);
-    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 1);
-    g_assert_cmpuint(count_threads(client, "queue-2"), ==, 1);
+    expect_threads(client, "queue-0", 1);
+    expect_threads(client, "queue-1", 1);
+    expect_threads(client, "queue-2", 1);
     client_stop_queue(client, HIGH_QUEUE);
-    g_assert_cmpuint(count_threads(client, "queue-0"), ==, 0);
-    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 1);
+    expect_threads(client, "queue-0", 0);
+    expect_threads(client, "queue-1", 1);
     client_stop_queue(client, FUSE_QUEUE);
-    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 0);
-    g_assert_cmpuint(count_threads(client, "queue-2"), ==, 1);
+    expect_threads(client, "queue-1", 0);
+    expect_threads(client, "queue-2", 1);
     client_free(client);
 }
 
