@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -67,6 +69,14 @@ static char *find_file(const char *dir, const char *name)
     return access(path, F_OK) == 0 ? g_steal_pointer(&path) : NULL;
 }
 
+/* Return the flavour that an image of this name probably has. */
+static const char *flavour_of(const char *name)
+{
+    return strcmp(name, "debian") == 0 || strcmp(name, "standard") == 0
+               ? name
+               : GUEST_IMAGE_DEFAULT;
+}
+
 /* Read dir/image.json. *ret_json: a new object, or NULL if there is no such
  * file. */
 static gboolean read_json(const char *dir, json_t **ret_json, GError **error)
@@ -93,17 +103,43 @@ static gboolean read_json(const char *dir, json_t **ret_json, GError **error)
     return FALSE;
 }
 
-static gboolean read_append(struct guest_image *image, const char *dir,
-                            GError **error)
+/* Check that the files are as long as image.json has them: a copy may have been
+ * interrupted, and the guest's kernel would only panic. */
+static gboolean check_sizes(json_t *json, const char *dir, GError **error)
+{
+    json_t *sizes = json_object_get(json, "sizes"), *size;
+    const char *name;
+
+    json_object_foreach(sizes, name, size)
+    {
+        g_autofree char *path = g_build_filename(dir, name, NULL);
+        struct stat st;
+
+        if (strchr(name, '/') || stat(path, &st) < 0 ||
+            st.st_size == (off_t)json_integer_value(size))
+            continue;
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "%s is damaged: it has %jd bytes, and had "
+                    "%" JSON_INTEGER_FORMAT " when it was built",
+                    path, (intmax_t)st.st_size, json_integer_value(size));
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean read_append(struct guest_image *image, const char *name,
+                            const char *dir, GError **error)
 {
     g_autoptr(GError) damage = NULL;
     const char *append;
     json_t *json;
 
-    if (!read_json(dir, &json, &damage)) {
+    if (!read_json(dir, &json, &damage) || !check_sizes(json, dir, &damage)) {
         g_set_error(error, damage->domain, damage->code,
-                    "%s; rebuild the image with: stepback image build",
-                    damage->message);
+                    "%s; rebuild the image with: stepback image build "
+                    "--flavour=%s --name=%s",
+                    damage->message, flavour_of(name), name);
+        json_decref(json);
         return FALSE;
     }
     append = json_string_value(json_object_get(json, "append"));
@@ -127,12 +163,8 @@ static bool is_tool(const char *name)
 /* Let an error about a system's image name the remedies. */
 static void add_remedies(GError **error, const char *name)
 {
-    const char *flavour = strcmp(name, "debian") == 0 ||
-                                  strcmp(name, "standard") == 0
-                              ? name
-                              : GUEST_IMAGE_DEFAULT;
     g_autofree char *options = g_strdup_printf("--flavour=%s --name=%s",
-                                               flavour, name);
+                                               flavour_of(name), name);
     g_autoptr(GError) first = NULL;
 
     if (!error)
@@ -165,7 +197,7 @@ static gboolean check_system_image(const char *name, const char *dir,
             continue;
         ok = guest_image_place_check(path, error) &&
              (strcmp(files[i], "image.json") != 0 ||
-              read_json(dir, &json, error));
+              (read_json(dir, &json, error) && check_sizes(json, dir, error)));
     }
     json_decref(json);
     if (!ok)
@@ -231,7 +263,7 @@ static gboolean read_image(struct guest_image *image, const char *name,
         image->initrd = find_file(dir, "initrd");
     if (!image->rootfs)
         image->rootfs = find_file(dir, "rootfs.ext4");
-    return read_append(image, dir, error);
+    return read_append(image, name, dir, error);
 }
 
 struct guest_image *guest_image_find(const char *name, const char *kernel,

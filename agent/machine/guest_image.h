@@ -9,7 +9,9 @@
  *     initrd          its initramfs
  *     rootfs.ext4     optional: a root file system, attached read-only
  *     image.json      {"append": "words for the kernel's command line",
- *                     "tools": ["bash", "git", ...]}
+ *                     "tools": ["bash", "git", ...],
+ *                     "sizes": {"vmlinuz": bytes, ...}}: of the other files, as
+ *                     they were built; absent: unknown
  */
 #ifndef AGENT_MACHINE_GUEST_IMAGE_H
 #define AGENT_MACHINE_GUEST_IMAGE_H

@@ -39,6 +39,28 @@ def try_run(place, *words, **more):
 
 
 @sandbox_test
+def a_part_of_an_image(place):
+    """a file that is not as long as it was built is refused, with the remedy"""
+    make_image(place.image + ".whole")
+    for folder, remedy in ((place.image, "; rebuild the image with: stepback image "
+                            "build --flavour=minimal --name=minimal"),
+                           (place.root + "/images/minimal",
+                            "; as root, build it anew with: stepback image build --system")):
+        shutil.rmtree(place.image, ignore_errors=True)
+        shutil.copytree(place.image + ".whole", folder)
+        with open(folder + "/image.json", "w") as file:
+            json.dump({"flavour": "minimal", "append": "",
+                       "sizes": {"vmlinuz": 0, "initrd": 5, "gone": 1}}, file)
+        status, _, err = try_run(place)
+        equal(status, 125)
+        contains(err, "%s/initrd is damaged: it has 0 bytes, and had 5 when it was "
+                 "built%s" % (folder, remedy))
+    with open(place.root + "/images/minimal/initrd", "w") as file:
+        file.write("12345")
+    equal(try_run(place)[:2], (0, "x\n"))
+
+
+@sandbox_test
 def images_of_all_users(place):
     """an image of all users is used if the user has none of its name, and listed
     as the system's"""
