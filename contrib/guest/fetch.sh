@@ -76,12 +76,19 @@ Dir::Log "$dir";
 END
     } >"$dir/apt.conf"
     export APT_CONFIG=$dir/apt.conf
-    if ! run_logged apt-get update; then
-        [ -n "$(find "$dir/lists" -name '*Packages*' -print -quit)" ] ||
+    if ! run_logged apt-get -o APT::Update::Error-Mode=any update; then
+        has_lists "$dir" ||
             die "cannot fetch the package lists from $main" \
-                "check the network and run this again"
+                "check the network and the room in $dir, and run this again"
         echo "   cannot update the package lists (no network?); using the previous ones"
     fi
+}
+
+# Return whether there is a list of each source in $1/sources.list: without one of
+# them the newest version of a package would be another.
+has_lists() {
+    [ "$(apt-get indextargets 'Created-By: Packages' --format x | wc -l)" -eq \
+        "$(wc -l <"$1/sources.list")" ]
 }
 
 # Print the newest version of a package in any suite; empty if there is none.
