@@ -33,6 +33,7 @@ int cli_jobs(int argc, char **argv);
 int cli_cp(int argc, char **argv);
 int cli_job(int argc, char **argv);
 int cli_approve(int argc, char **argv);
+int cli_audit(int argc, char **argv);
 int cli_folder(int argc, char **argv);
 int cli_pool(int argc, char **argv);
 int cli_hold_machine(int argc, char **argv);

@@ -30,6 +30,8 @@
 #include "agent/cli/cli_options.h"
 #include "agent/mcp/mcp_session.h"
 #include "agent/mcp/mcp_socket.h"
+#include "agent/sandbox/audit_file.h"
+#include "agent/sandbox/sandbox_audit.h"
 #include "agent/sandbox/sandbox_file.h"
 #include "agent/sandbox/sandbox_log.h"
 #include "agent/sandbox/sandbox_record.h"
@@ -59,6 +61,7 @@ struct supervisor {
     gint64 last_use; /* by others than clients of api; monotonic time */
 
     struct session *session;
+    struct sandbox_audit *audit;
     struct runtime_dir *runtime;
     struct api_socket *api;
     struct mcp_session *mcp;
@@ -212,6 +215,7 @@ static void on_started(const struct answer *answer, const GError *error,
         return;
     }
     self->was_running = true;
+    sandbox_audit_start(self->audit);
     self->last_use = g_get_monotonic_time();
     note_holder(self, status.holder);
     report(self, message_response(NULL, session_to_json(&status)));
@@ -379,11 +383,13 @@ static struct session_config *make_config(struct supervisor *self,
     struct session_config *config = config_from_json(
         json_object_get(self->config, "session"), error);
     g_autofree char *path = sandbox_store_path(self->name);
+    g_autofree char *audit = audit_file_path(self->name);
 
     if (!config)
         return NULL;
     if (share_check_state(config, "the state directory of the sandbox", path,
-                          error)) {
+                          error) &&
+        share_check_state(config, "the audit record", audit, error)) {
         config->console = g_build_filename(path, SANDBOX_CONSOLE, NULL);
         return config;
     }
@@ -400,6 +406,7 @@ static void run(struct supervisor *self, struct session_config *config)
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
         g_unix_signal_add(signals[i], on_signal, self);
     self->session = session_new("info", &session_callbacks, self);
+    self->audit = sandbox_audit_new(self->name, self->session);
     self->mcp = mcp_session_new(self->session);
     if (open_sockets(self, config, &error)) {
         if (self->ready_fd >= 0) {
@@ -422,6 +429,8 @@ static void run(struct supervisor *self, struct session_config *config)
     session_end(self->session);
     mcp_session_free(self->mcp);
     g_clear_pointer(&self->api, api_socket_free);
+    sandbox_audit_end(self->audit, self->reason, self->message);
+    sandbox_audit_free(self->audit);
     session_free(self->session);
     runtime_dir_free(self->runtime);
     g_main_loop_unref(self->loop);

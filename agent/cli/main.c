@@ -51,6 +51,8 @@ static const struct cli_command commands[] = {
     { "stats", CLI_GROUP_KEEP, cli_stats,
       "print what sandboxes use of this host" },
     { "logs", CLI_GROUP_KEEP, cli_logs, "print the log of a sandbox" },
+    { "audit", CLI_GROUP_KEEP, cli_audit,
+      "print the record of what happened in a sandbox" },
     { "stop", CLI_GROUP_KEEP, cli_stop, "end sandboxes in order" },
     { "kill", CLI_GROUP_KEEP, cli_kill, "end sandboxes at once" },
     { "rm", CLI_GROUP_KEEP, cli_rm, "remove sandboxes" },

@@ -48,6 +48,10 @@ void session_unlisten(struct session *session,
  * leave. */
 void session_end(struct session *session);
 
+/* Send a warning of the session itself to all listeners. */
+void session_warn_text(struct session *session, const char *code,
+                       const char *text);
+
 /* End and free the session. NULL is allowed. */
 void session_free(struct session *session);
 

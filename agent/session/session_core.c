@@ -125,6 +125,28 @@ void session_tell_folders(struct session *session)
     }
 }
 
+void session_tell_exec(struct session *session, const struct exec_note *note)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        const struct session_listener *to = &g_array_index(
+            session->listeners, struct session_listener, i);
+
+        if (to->callbacks->exec)
+            to->callbacks->exec(note, to->opaque);
+    }
+}
+
+void session_tell_policy(struct session *session)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        const struct session_listener *to = &g_array_index(
+            session->listeners, struct session_listener, i);
+
+        if (to->callbacks->policy)
+            to->callbacks->policy(&session->config->network, to->opaque);
+    }
+}
+
 void session_lose_machine(struct session *session, const GError *error)
 {
     const struct session_event event = { .type = SESSION_EVENT_ERROR,

@@ -106,10 +106,6 @@ bool session_send(struct session *session, const struct session_event *event);
 void session_warn(struct session *session, unsigned index,
                   struct folder_warning *warning);
 
-/* The same for a warning of the session itself. */
-void session_warn_text(struct session *session, const char *code,
-                       const char *text);
-
 /* Get the undo logs of a running session's folders. */
 void session_get_logs(struct session *session, struct step_logs *ret_logs);
 
@@ -129,7 +125,10 @@ void session_fail_commands(struct session *session, const GError *error);
  * the next command. */
 void session_command_over(struct session *session);
 
-/* The set of folders has changed: notify all listeners. */
+/* Notify all listeners: the set of folders has changed; an execution has
+ * started or is over; the network policy has changed. */
 void session_tell_folders(struct session *session);
+void session_tell_exec(struct session *session, const struct exec_note *note);
+void session_tell_policy(struct session *session);
 
 #endif

@@ -103,12 +103,23 @@ struct folder_status {
     GPtrArray *warnings;      /* of struct folder_warning; may be NULL */
 };
 
+/* An execution has started (command), or is over (exit); borrowed. */
+struct exec_note {
+    gint64 exec_id;
+    const struct command *command;
+    const struct exec_exit *exit; /* session_party.h */
+};
+
 struct session_callbacks {
     /* Return false if the event was dropped. May be NULL. */
     bool (*event)(const struct session_event *event, void *opaque);
     /* The session has started or ended, so the set of folders has changed. May
      * be NULL. */
     void (*folders)(void *opaque);
+    /* May be NULL. */
+    void (*exec)(const struct exec_note *note, void *opaque);
+    /* The network policy was changed. May be NULL. */
+    void (*policy)(const struct network_policy *policy, void *opaque);
 };
 
 enum {

@@ -144,9 +144,13 @@ static void on_started(const struct exec *exec, const struct command *command,
         .command = command,
     };
 
+    const struct exec_note note = { .exec_id = execution->id,
+                                    .command = command };
+
     execution->started = g_get_real_time();
     execution->oom_before = machine_oom_kills(execution->session->machine);
     execution->step_id = exec_step_id(exec);
+    session_tell_exec(execution->session, &note);
     if (execution->step_id)
         session_send(execution->session, &event);
 }
@@ -163,8 +167,10 @@ static void answer_waiters(struct execution *execution)
 {
     struct exec_exit exit;
     const struct answer answer = { .exit = &exit };
+    const struct exec_note note = { .exec_id = execution->id, .exit = &exit };
 
     execution_get_exit(execution, &exit);
+    session_tell_exec(execution->session, &note);
     while (execution->waiters->len > 0) {
         struct reply waiter = g_array_index(execution->waiters, struct reply,
                                             0);

@@ -34,8 +34,10 @@ static void on_configured(json_t *answer, const GError *error, json_t *data,
     g_autoptr(GError) told = error ? explain(error) : NULL;
 
     change->session->policies--;
-    if (!error && change->session->config)
+    if (!error && change->session->config) {
         change->session->config->network = change->policy;
+        session_tell_policy(change->session);
+    }
     change->done(NULL, told, change->opaque);
     g_free(change);
 }

@@ -119,7 +119,7 @@ json_t *event_payload_to_json(const struct session_event *event)
     return relayed_to_json(event);
 }
 
-static const char *event_name(const struct session_event *event)
+const char *event_name(const struct session_event *event)
 {
     switch (event->type) {
     case SESSION_EVENT_STEP_STARTED:

@@ -13,6 +13,9 @@
 json_t *event_to_json(const struct session_event *event);
 json_t *event_payload_to_json(const struct session_event *event);
 
+/* Return the type of the event, "event.X". Borrowed. */
+const char *event_name(const struct session_event *event);
+
 /* Return the payload of event.warning: a new object. */
 json_t *warning_to_json(const struct folder_warning *warning);
 
