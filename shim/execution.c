@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/oom_count.h"
 #include "shim/terminal.h"
 #include "shim/wire.h"
 
@@ -155,6 +156,7 @@ int execution_start(struct execution *execution,
 
     execution->reaped = execution->cancelled = execution->has_terminal = false;
     execution->credit = request->credit;
+    execution->oom_before = oom_count();
     do {
         if (request->has_terminal)
             result = start_with_terminal(execution, request, context->home);
@@ -291,6 +293,7 @@ static void send_completed(const struct execution *execution, struct port *port)
 {
     int status = execution->status;
     bool killed = WIFSIGNALED(status);
+    uint64_t kills = oom_count() - execution->oom_before;
     json_t *message = json_pack(
         "{s:s, s:I, s:i, s:i}", "type", WIRE_STEP_COMPLETED, "id",
         (json_int_t)execution->id, "exit_code",
@@ -299,6 +302,9 @@ static void send_completed(const struct execution *execution, struct port *port)
 
     if (killed)
         json_object_set_new(message, "signal", json_integer(WTERMSIG(status)));
+    if (kills > 0)
+        json_object_set_new(message, "oom_kills",
+                            json_integer((json_int_t)kills));
     port_send(port, message);
 }
 

@@ -65,6 +65,7 @@ struct execution {
     struct exec_input input;
     struct exec_credit credit;
     struct process_set processes;
+    uint64_t oom_before; /* oom_count() when it started */
 };
 
 /* State shared by all executions; borrowed. */

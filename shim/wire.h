@@ -139,7 +139,8 @@
  *       progress, but for writes that the guest's kernel has already sent to
  *       the file server, or sends before it closes the file there: of a mapping
  *       that ended with its process, and of asynchronous direct I/O. Missing
- *       (older shims): unknown.
+ *       (older shims): unknown. "oom_kills":n (optional): meanwhile the kernel
+ *       killed n processes because memory was used up.
  *   {"type":"step_request","request":3,"id":42,"op":"begin",
  *    "scope":"prompt","text":"make"}
  *       A process of execution 42 asks about steps. The request numbers of

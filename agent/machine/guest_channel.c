@@ -175,16 +175,19 @@ static gboolean take_output(struct guest_channel *channel, json_t *message,
 static gboolean take_completed(struct guest_channel *channel, json_t *message,
                                GError **error)
 {
-    gint64 id, exit_code, number = 0, processes = 1;
+    gint64 id, exit_code, number = 0, processes = 1, kills = 0;
     struct command_end end;
 
     if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
         !message_get_int(message, "exit_code", 0, 255, &exit_code, error) ||
         !message_get_optional_int(message, "signal", 0, 127, &number, error) ||
         !message_get_optional_int(message, "processes", 0, 1, &processes,
+                                  error) ||
+        !message_get_optional_int(message, "oom_kills", 0, G_MAXINT, &kills,
                                   error))
         return FALSE;
-    end = (struct command_end){ (int)exit_code, (int)number, processes != 0 };
+    end = (struct command_end){ (int)exit_code, (int)number, processes != 0,
+                                (int)kills };
     channel->callbacks->completed(id, &end, channel->opaque);
     return TRUE;
 }

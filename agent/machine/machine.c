@@ -345,6 +345,11 @@ bool machine_is_held(const struct machine *machine)
     return machine->runs && machine->kind->is_held(machine);
 }
 
+bool machine_counts_oom_kills(const struct machine *machine)
+{
+    return machine->kind->oom_kills != NULL;
+}
+
 guint64 machine_oom_kills(const struct machine *machine)
 {
     return machine->kind->oom_kills ? machine->kind->oom_kills(machine) : 0;

@@ -46,6 +46,10 @@ void machine_hold(struct machine *machine, bool hold);
 /* Return whether the guest has paused. */
 bool machine_is_held(const struct machine *machine);
 
+/* Return whether the host counts the processes that were killed because memory
+ * was used up; otherwise the guest does (struct command_end). */
+bool machine_counts_oom_kills(const struct machine *machine);
+
 /* Return how many processes of the guest the host's kernel has killed so far
  * because the guest's memory was used up. */
 guint64 machine_oom_kills(const struct machine *machine);

@@ -45,7 +45,8 @@ void session_on_completed(gint64 id, const struct command_end *end,
     const struct execution *execution = execution_find(session, id);
     struct command_end counted = *end;
 
-    if (execution)
+    /* In local isolation the shim counts those of the whole host. */
+    if (execution && machine_counts_oom_kills(session->machine))
         counted.oom_kills = (int)MIN(machine_oom_kills(session->machine) -
                                          execution->oom_before,
                                      G_MAXINT);

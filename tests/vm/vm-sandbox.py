@@ -92,6 +92,15 @@ def commands(box):
     equal(box.text("exec", "-q", "-u", "nobody", "--", "id", "-un"), "nobody\n")
 
 
+def memory_is_used_up(box):
+    """A process that wants nearly all memory at once is killed."""
+    done = box.run("exec", "--step=none", "--", "sh", "-c", "exec dd if=/dev/zero "
+                   "of=/dev/null count=1 bs=$(awk '/MemTotal/ { print $2 - 10000 }' "
+                   "/proc/meminfo)k")
+    equal(done.returncode, 137)
+    contains(done.stderr.decode(), "the kernel killed 1 of its processes")
+
+
 def lines_are_steps(box):
     """Three lines are three steps; undo, also from inside, is exact."""
     box.text("exec", "-q", "--", "sh", "-c", "rm f; seq 99 >kept; ln kept hard")
@@ -299,6 +308,7 @@ def copies(box):
 def lived_in(place, backend):
     with sandbox(place, backend) as box:
         commands(box)
+        memory_is_used_up(box)
         last_writes(box)
         if backend == "virtiofs":  # 9P has no writable mappings
             writes_after_the_end(box)
