@@ -4,10 +4,13 @@
  */
 #include "agent/cli/exec_approvals.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_approval.h"
@@ -15,18 +18,21 @@
 
 enum {
     ANSWER_MAX = 16,
-    WAITING_MAX = 32, /* the supervisor has eight, and a few safeguards */
+    REASON_MAX = 100,   /* bytes */
+    TERMINAL_MS = 1000, /* for a terminal that takes nothing */
+    WAITING_MAX = 32,   /* the supervisor has eight, and a few safeguards */
     INTERRUPT = 'C' - '@',
     CLEAR = 'U' - '@',
     BACKSPACE = 'H' - '@',
     DELETE = 0x7f,
 };
 
-/* The program may have hidden the text of a question: reset colors (SGR, and
- * OSC 104, 110 and 111 of xterm), the character set, the cursor, and
- * synchronized output. */
-static const char plain[] = "\033[0m\033(B\017\033]104\007\033]110\007"
-                            "\033]111\007\033[?25h\033[?2026l\r\n";
+/* The program may have hidden the text of a question: end its escape sequence
+ * and string (CAN, ST), reset colors (SGR, and OSC 104, 110 and 111 of xterm),
+ * the character set, the cursor, and synchronized output. */
+static const char plain[] =
+    "\030\033\\\033[0m\033(B\017\033]104\007\033]110\007"
+    "\033]111\007\033[?25h\033[?2026l\r\n";
 
 struct item {
     char *id, *text;
@@ -39,8 +45,10 @@ struct exec_approvals {
     void *opaque;
     GQueue waiting; /* of struct item; the first one is asked */
     bool asking;
+    bool muted;      /* the user wants no questions */
+    unsigned code;   /* to be typed behind yes */
     GString *answer; /* typed so far */
-    bool spoiled;    /* by a byte that is no part of a word */
+    bool spoiled;    /* by a byte that is no part of an answer */
 };
 
 static void item_free(gpointer data)
@@ -58,11 +66,13 @@ exec_approvals_new(const char *sandbox, bool terminal,
                    void *opaque)
 {
     struct exec_approvals *approvals = g_new0(struct exec_approvals, 1);
+    const char *name = terminal ? ttyname(STDIN_FILENO) : NULL;
 
     approvals->sandbox = g_strdup(sandbox);
-    approvals->tty = terminal
-                         ? open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC)
-                         : -1;
+    /* Opened anew: other processes share the flags of stdin. */
+    approvals->tty = name ? open(name,
+                                 O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
+                          : -1;
     approvals->callbacks = callbacks;
     approvals->opaque = opaque;
     g_queue_init(&approvals->waiting);
@@ -72,9 +82,20 @@ exec_approvals_new(const char *sandbox, bool terminal,
 
 /* ---- the terminal -------------------------------------------------------- */
 
+/* A terminal that takes nothing must not stop this process: give up. */
 static void print(const struct exec_approvals *approvals, const char *text)
 {
-    fd_write_all(approvals->tty, text, strlen(text));
+    struct pollfd fd = { .fd = approvals->tty, .events = POLLOUT };
+    size_t len = strlen(text);
+
+    while (len > 0 && poll(&fd, 1, TERMINAL_MS) > 0) {
+        ssize_t n = write(approvals->tty, text, len);
+
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return;
+        text += MAX(n, 0);
+        len -= (size_t)MAX(n, 0);
+    }
 }
 
 static void clear_answer(struct exec_approvals *approvals)
@@ -99,9 +120,11 @@ static void ask(struct exec_approvals *approvals)
     if (!approvals->asking)
         approvals->callbacks->pause(true, approvals->opaque);
     approvals->asking = true;
+    approvals->code = (unsigned)g_random_int_range(100, 1000);
     text = g_strdup_printf("%s" CLI_PROGRAM ": %s\r\n"
-                           "Allow it? Type yes, no or later, and Enter: ",
-                           plain, item->text);
+                           "Type \"yes %u\" to allow it, \"no\" or \"later\", "
+                           "and Enter: ",
+                           plain, item->text, approvals->code);
     print(approvals, text);
 }
 
@@ -126,14 +149,52 @@ void exec_approvals_free(struct exec_approvals *approvals)
     g_free(approvals);
 }
 
+void exec_approvals_mute(struct exec_approvals *approvals)
+{
+    g_autofree char *text = g_strdup_printf(
+        "\r\n" CLI_PROGRAM ": not asked here any more; what waits is "
+        "decided with: " CLI_PROGRAM " approve %s\r\n",
+        approvals->sandbox);
+
+    if (!approvals->asking)
+        return;
+    approvals->muted = true;
+    print(approvals, text);
+    g_queue_clear_full(&approvals->waiting, item_free);
+    ask(approvals);
+}
+
 /* ---- requests ------------------------------------------------------------ */
 
-/* Return the folder or the safeguard's message that a decision is about. */
+/* A reason is the asker's text: it must not look like a line of its own. */
+static char *short_reason(json_t *payload)
+{
+    g_autofree char *text = cli_approval_text(payload, "reason");
+    g_auto(GStrv) words = g_strsplit_set(text, " \t", -1);
+    g_autoptr(GString) reason = g_string_new(NULL);
+
+    for (char **word = words; *word; word++) {
+        if (**word)
+            g_string_append_printf(reason, "%s%s", reason->len ? " " : "",
+                                   *word);
+    }
+    if (reason->len > REASON_MAX) {
+        const char *end = g_utf8_find_prev_char(reason->str,
+                                                reason->str + REASON_MAX);
+
+        g_string_truncate(reason, end ? (gsize)(end - reason->str) : 0);
+        g_string_append(reason, "...");
+    }
+    return g_string_free(g_steal_pointer(&reason), FALSE);
+}
+
+/* Return the safeguard's message, or the folder, last, that a decision is
+ * about. */
 static char *describe(json_t *payload, const char *id, bool safeguard)
 {
     g_autofree char *what = safeguard ? cli_approval_text(payload, "message")
                                       : cli_approval_describe(payload);
-    g_autofree char *reason = cli_approval_text(payload, "reason");
+    g_autofree char *reason = short_reason(payload);
     const char *access = cli_approval_word(payload, "access");
 
     if (safeguard)
@@ -141,9 +202,9 @@ static char *describe(json_t *payload, const char *id, bool safeguard)
                                *what ? what
                                      : "the command is about to destroy much");
     return g_strdup_printf(
-        "%s: %s asks to %s %s%s%s%s", id, cli_approval_word(payload, "origin"),
-        strcmp(access, "read_write") == 0 ? "change" : "read", what,
-        *reason ? ", reason: \"" : "", reason, *reason ? "\"" : "");
+        "%s: %s asks%s%s%s to %s %s", id, cli_approval_word(payload, "origin"),
+        *reason ? " (\"" : "", reason, *reason ? "\")" : "",
+        strcmp(access, "read_write") == 0 ? "change" : "read", what);
 }
 
 static GList *find(struct exec_approvals *approvals, const char *id)
@@ -168,7 +229,8 @@ static void add(struct exec_approvals *approvals, json_t *payload,
                 text, approvals->sandbox, id);
         return;
     }
-    if (find(approvals, id) || approvals->waiting.length == WAITING_MAX)
+    if (approvals->muted || find(approvals, id) ||
+        approvals->waiting.length == WAITING_MAX)
         return;
     item = g_new(struct item, 1);
     *item = (struct item){ g_strdup(id), g_steal_pointer(&text) };
@@ -236,8 +298,9 @@ void exec_approvals_refused(struct exec_approvals *approvals,
 static void decide(struct exec_approvals *approvals)
 {
     const struct item *item = g_queue_peek_head(&approvals->waiting);
+    g_autofree char *yes = g_strdup_printf("yes %u", approvals->code);
     const char *answer = approvals->spoiled ? "" : approvals->answer->str;
-    bool allow = strcmp(answer, "yes") == 0;
+    bool allow = strcmp(answer, yes) == 0;
 
     if (allow || strcmp(answer, "no") == 0)
         approvals->callbacks->decide(item->id, allow, approvals->opaque);
@@ -260,7 +323,8 @@ static void type_key(struct exec_approvals *approvals, char key)
             print(approvals, "\b \b");
         g_string_truncate(answer, left);
         approvals->spoiled = approvals->spoiled && key != CLEAR;
-    } else if (g_ascii_isalpha(key) && answer->len < ANSWER_MAX) {
+    } else if ((g_ascii_isalnum(key) || key == ' ') &&
+               answer->len < ANSWER_MAX) {
         g_string_append_c(answer, key);
         print(approvals, echo);
     } else {
@@ -268,21 +332,22 @@ static void type_key(struct exec_approvals *approvals, char key)
     }
 }
 
-bool exec_approvals_type(struct exec_approvals *approvals, const char *data,
-                         size_t len)
+size_t exec_approvals_type(struct exec_approvals *approvals, const char *data,
+                           size_t len)
 {
-    if (!approvals->asking)
-        return false;
-    for (size_t i = 0; i < len && approvals->asking; i++) {
+    for (size_t i = 0; i < len; i++) {
+        if (!approvals->asking)
+            return i;
         if (data[i] == INTERRUPT) {
-            end_question(approvals);
-        } else if (data[i] == '\r' || data[i] == '\n') {
-            /* What was pasted goes on behind it. */
-            approvals->spoiled = approvals->spoiled || i + 1 < len;
-            decide(approvals);
-        } else {
-            type_key(approvals, data[i]);
+            exec_approvals_mute(approvals);
+            return i;
         }
+        if (data[i] == '\r' || data[i] == '\n') {
+            /* What follows was not typed as an answer to another question. */
+            decide(approvals);
+            return len;
+        }
+        type_key(approvals, data[i]);
     }
-    return true;
+    return len;
 }

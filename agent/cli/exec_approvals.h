@@ -3,10 +3,11 @@
  * exec_approvals - ask the user of an attached terminal for the decisions that
  * a sandbox waits for.
  *
- * A question is answered by a whole word and Enter, so that a key that was
- * meant for the program decides nothing. Bytes that a program can make a
- * terminal send (escape sequences), and text that was pasted, are no answer.
- * Without a terminal a line names the command that decides.
+ * Allowing takes the word yes with a number that only this process and the
+ * screen know: neither keys that were meant for the program, nor text that it
+ * had the user type, paste or the terminal send, can allow anything. A question
+ * that stops too much output ends without a decision. Without a terminal a line
+ * names the command that decides.
  *
  * Threads: all on the main thread.
  */
@@ -48,8 +49,13 @@ void exec_approvals_take_list(struct exec_approvals *approvals,
 void exec_approvals_refused(struct exec_approvals *approvals,
                             const char *problem);
 
-/* Keys were typed. Return whether a question takes them. */
-bool exec_approvals_type(struct exec_approvals *approvals, const char *data,
-                         size_t len);
+/* Keys were typed. Return how many of these bytes a question takes: the rest is
+ * for the program. ^C ends all questions, as exec_approvals_mute() does, and is
+ * for the program. */
+size_t exec_approvals_type(struct exec_approvals *approvals, const char *data,
+                           size_t len);
+
+/* If a question is asked, end it without a decision, and ask no more. */
+void exec_approvals_mute(struct exec_approvals *approvals);
 
 #endif

@@ -16,6 +16,7 @@
 #include "agent/cli/exec_approvals.h"
 #include "agent/cli/exec_end.h"
 #include "agent/cli/exec_output.h"
+#include "agent/cli/exec_request.h"
 #include "agent/cli/exec_stdin.h"
 #include "agent/cli/exec_turn.h"
 #include "agent/cli/exec_warnings.h"
@@ -121,6 +122,7 @@ static void detach(void *opaque)
 {
     struct exec_client *client = opaque;
 
+    exec_output_finish(client->output);
     client->detached = true;
     request(client, "exec.detach", json_object());
     quit(client, CLI_OK);
@@ -174,7 +176,7 @@ static const struct exec_approvals_callbacks approvals_callbacks = {
     .pause = pause_output,
 };
 
-static bool take_keys(const char *data, size_t len, void *opaque)
+static size_t take_keys(const char *data, size_t len, void *opaque)
 {
     struct exec_client *client = opaque;
 
@@ -231,6 +233,7 @@ static void take_event(struct exec_client *client, const char *type,
             client->complaint = g_steal_pointer(&complaint);
         quit(client, client->is_broken ? 128 + SIGPIPE : exit_code);
     } else if (strcmp(type, "event.exec_detached") == 0) {
+        exec_output_finish(client->output);
         client->complaint = g_strdup(
             "another client has attached to the execution");
         quit(client, CLI_RUN_FAILED);
@@ -317,6 +320,8 @@ static void on_output_full(bool full, void *opaque)
 {
     struct exec_client *client = opaque;
 
+    if (full && client->approvals)
+        exec_approvals_mute(client->approvals);
     if (client->link)
         control_link_hold(client->link, full);
 }
@@ -360,19 +365,6 @@ static void take_early(struct exec_client *client)
     json_array_clear(client->early);
 }
 
-static gboolean subscribe(struct exec_client *client, GError **error)
-{
-    json_t *answer = api_link_ask(
-        client->link, "events.subscribe",
-        json_pack("{s:[s, s, s, s, s]}", "types", "event.warning",
-                  "event.approval_requested", "event.approval_decided",
-                  "event.safeguard_triggered", "event.safeguard_decided"),
-        START_MS, error);
-
-    json_decref(answer);
-    return answer != NULL;
-}
-
 /* Start or attach. Return false after an error was printed. */
 static bool begin(struct exec_client *client, const char *type, json_t *payload)
 {
@@ -380,8 +372,9 @@ static bool begin(struct exec_client *client, const char *type, json_t *payload)
     gint64 id = json_integer_value(json_object_get(payload, "exec_id"));
     json_t *answer = NULL;
 
-    if ((client->options->warnings || client->options->network) &&
-        !subscribe(client, &error))
+    if (!exec_request_subscribe(
+            client->link, client->options->warnings || client->options->network,
+            client->options->terminal, &error))
         json_decref(payload);
     else
         answer = api_link_ask(client->link, type, payload, START_MS, &error);

@@ -8,9 +8,12 @@
 
 #include "agent/cli/cli_env.h"
 #include "agent/cli/cli_options.h"
+#include "agent/client/api_link.h"
 #include "agent/wire/env_json.h"
 #include "common/json_bytes.h"
 #include "common/real_path.h"
+
+enum { ANSWER_MS = 60 * 1000 };
 
 void exec_request_clear(struct exec_request *request)
 {
@@ -130,4 +133,22 @@ void exec_request_set_argv(json_t *payload, char **words)
     for (; *words; words++)
         json_array_append_new(argv, env_value_to_json(*words));
     json_object_set_new(payload, "argv", argv);
+}
+
+gboolean exec_request_subscribe(struct control_link *link, bool warnings,
+                                bool approvals, GError **error)
+{
+    json_t *types, *answer;
+
+    if (!warnings && !approvals)
+        return TRUE;
+    types = json_pack("[s, s, s, s]", "event.approval_requested",
+                      "event.approval_decided", "event.safeguard_triggered",
+                      "event.safeguard_decided");
+    if (warnings)
+        json_array_append_new(types, json_string("event.warning"));
+    answer = api_link_ask(link, "events.subscribe",
+                          json_pack("{s:o}", "types", types), ANSWER_MS, error);
+    json_decref(answer);
+    return answer != NULL;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "agent/cli/cli_guest.h"
+#include "agent/client/control_link.h"
 
 /* The values of the options; clear with exec_request_clear(). */
 struct exec_request {
@@ -53,5 +54,10 @@ char *exec_request_guest_path(json_t *info, const char *path);
 void exec_request_set_argv(json_t *payload, char **words);
 
 void exec_request_clear(struct exec_request *request);
+
+/* Subscribe to the events of the sandbox that a client prints: warnings, and
+ * what waits for a decision (also with warnings). Waits for the answer. */
+gboolean exec_request_subscribe(struct control_link *link, bool warnings,
+                                bool approvals, GError **error);
 
 #endif

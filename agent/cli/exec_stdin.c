@@ -107,7 +107,11 @@ static void send_typed(struct exec_stdin *input)
  * must detach then too. */
 static void take_typed(struct exec_stdin *input, const char *data, size_t len)
 {
-    if (input->callbacks->take(data, len, input->opaque) || input->refused)
+    size_t taken = input->callbacks->take(data, len, input->opaque);
+
+    data += taken;
+    len -= taken;
+    if (len == 0 || input->refused)
         return;
     g_string_append_len(input->typed, data, (gssize)len);
     send_typed(input);

@@ -17,9 +17,9 @@
 struct exec_stdin;
 
 struct exec_stdin_callbacks {
-    /* Keys were typed at a terminal. Return true to keep them from the
-     * execution. */
-    bool (*take)(const char *data, size_t len, void *opaque);
+    /* Keys were typed at a terminal. Return how many of the bytes to keep from
+     * the execution. */
+    size_t (*take)(const char *data, size_t len, void *opaque);
     /* Send a part, or the end; exec_stdin_taken() follows. */
     void (*send)(const char *data, size_t len, bool eof, void *opaque);
     void (*detach)(void *opaque);  /* the keys were typed */

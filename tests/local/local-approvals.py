@@ -17,7 +17,12 @@ from stdio_client import (PROGRAM, contains, equal, eventually,  # noqa: E402
                           folder, main)
 
 STEP = "/run/stepback/step"
-QUESTION = "Type yes, no or later, and Enter: "
+QUESTION = r'Type "yes (\d+)" to allow it, "no" or "later", and Enter: '
+
+
+def code_of(terminal):
+    """Wait for a question; the number to be typed to allow it."""
+    return re.search(QUESTION, terminal.expect(QUESTION))[1].encode()
 
 
 class Box:
@@ -49,25 +54,26 @@ class Box:
 
     def asked(self, command):
         terminal = self.terminal("sh", "-c", command)
-        terminal.expect(re.escape('guest asks to read %s, reason: "a reason"' %
-                                  self.whole))
-        terminal.expect(re.escape(QUESTION))
+        terminal.expect(re.escape('guest asks ("a reason") to read %s' % self.whole))
+        self.code = code_of(terminal)
         return terminal
 
 
 @sandbox_test
-def a_word_and_enter_allow(place):
-    """only the word yes and Enter allow: no other key, no paste, no escape sequence"""
+def only_the_number_allows(place):
+    """only yes with the number of the screen allows: no other word, paste or escape
+    sequence; what follows an answer at once is no answer to the next question"""
     box = Box(place)
     with box.asked(box.grant("cat %s/file; read line; echo got $line" %
                              box.whole)) as terminal:
-        for text in (b"y\r", b"yes\rls\r", b"\x1b]lyes\x1b\\\r", b"\x1b[Oyes\r",
-                     b"yess\r", b"\xc3\xa9yes\r", b"\r", b"yes no\r"):
+        code = box.code
+        for text in (b"y\r", b"yes\r", b"ls\ryes\r", b"ls\ryes %s\r" % code,
+                     b"\x1b]lyes %s\x1b\\\r" % code, b"yes 000\r", b"yes%s\r" % code,
+                     b"\xc3\xa9yes %s\r" % code, b"\r", b"yes %s no\r" % code):
             terminal.send(text)
-            terminal.expect(re.escape(QUESTION))
-            terminal.output = b""
+            code = code_of(terminal)
         equal(len(box.waiting()), 1)
-        terminal.send(b"no\x7f\x7fyex\x7fs\r")
+        terminal.send(b"no\x7f\x7fyex\x7fs %s\r" % code)
         terminal.expect("content")
         terminal.send(b"line\r")
         terminal.expect("got line")
@@ -79,7 +85,7 @@ def a_word_and_enter_allow(place):
 def output_waits(place):
     """the program's output waits while a question is asked, and nothing is lost"""
     box = Box(place)
-    command = "(%s) 2>err & until test -e go; do sleep 0.02; done; seq 200000; echo 'end of it'; wait" % (
+    command = "(%s) 2>err & until test -e go; do sleep 0.02; done; seq 100000; echo 'end of it'; wait" % (
         box.grant("echo $? >status"))
     with box.asked(command) as terminal:
         open(place.share + "/go", "w").close()
@@ -90,26 +96,24 @@ def output_waits(place):
         equal(terminal.wait(), 0)
         lines = (shown + terminal.text()).replace("\r", "").split("\n")
         equal([line for line in lines if line.isdigit()],
-              list(map(str, range(1, 200001))))
+              list(map(str, range(1, 100001))))
         with open(place.share + "/status") as file:
             equal(file.read(), "1\n")
 
 
 @sandbox_test
 def later_and_elsewhere(place):
-    """later leaves the request, and so does ^C; one decided elsewhere ends its question"""
+    """later leaves the request; one decided elsewhere ends its question"""
     box = Box(place)
     asks = "".join("(%s) & " % box.grant() for _ in range(3))
     with box.asked(asks + "wait; echo all") as terminal:
         terminal.send(b"later\r")
-        terminal.expect(re.escape(QUESTION))
-        terminal.send(b"\x03")
-        terminal.expect(re.escape(QUESTION))
+        terminal.expect(QUESTION)
         ids = [entry["id"] for entry in box.waiting()]
         equal(len(ids), 3)
         with box.terminal("sh", "-c", "until test -e go; do sleep 0.02; "
                           "done") as other:  # is asked, too
-            other.expect(re.escape(QUESTION))
+            other.expect(QUESTION)
             open(place.share + "/go", "w").close()
             equal(other.wait(), 0)
             equal(other.settings(), other.before)
@@ -119,6 +123,38 @@ def later_and_elsewhere(place):
         terminal.expect("all")
         equal(terminal.wait(), 0)
         equal(terminal.settings(), terminal.before)
+
+
+@sandbox_test
+def an_interrupt_mutes(place):
+    """^C ends all questions, comes to the program, and no more are asked"""
+    box = Box(place)
+    asks = "".join("(%s) & " % box.grant() for _ in range(2))
+    again = "%s grant %s" % (STEP, box.whole)
+    with box.asked("trap 'echo interrupted; %s & ' INT; %s wait; read line; echo end" %
+                   (again, asks)) as terminal:
+        terminal.send(b"\x03")
+        terminal.expect("decided with: stepback approve " + box.name)
+        terminal.expect("interrupted")
+        assert eventually(lambda: len(box.waiting()) == 3, 20)
+        terminal.send(b"\r")
+        terminal.expect("end")
+        assert b"Allow" not in terminal.output and b"Type" not in terminal.output
+        equal(terminal.wait(), 0)
+
+
+@sandbox_test
+def much_output_ends_it(place):
+    """a question that nobody answers does not hold a program up for ever"""
+    box = Box(place)
+    with box.asked("(%s) 2>err & until test -e go; do sleep 0.02; done; seq 400000; "
+                   "echo 'end of it'" % box.grant()) as terminal:
+        open(place.share + "/go", "w").close()
+        shown = terminal.expect("end of it").replace("\r", "")
+        contains(shown, "decided with: stepback approve")
+        equal([line for line in shown.split("\n") if line.isdigit()],
+              list(map(str, range(1, 400001))))
+        equal(terminal.wait(), 0)
 
 
 @sandbox_test
@@ -132,8 +168,8 @@ def a_safeguard_asks(place):
             with open(place.share + "/%d" % number, "w") as file:
                 file.write("kept\n")
         with box.terminal("sh", "-c", "rm -f ? && echo done", step=()) as terminal:
-            terminal.expect(re.escape(QUESTION))
-            terminal.send(b"yes\r" if allow else b"no\r")
+            code = code_of(terminal)
+            terminal.send(b"yes %s\r" % code if allow else b"no\r")
             equal(terminal.wait() == 0, allow)
         equal(len([name for name in os.listdir(place.share) if name.isdigit()]),
               0 if allow else 8)
@@ -154,7 +190,8 @@ def without_a_terminal(place):
     box.out("approve", id, "--deny")
     out, err = (part.decode() for part in process.communicate(timeout=20))
     equal((process.returncode, out), (1, "on\n"))
-    contains(err, "stepback: %s: guest asks to read %s, reason: " % (id, box.whole))
+    contains(err, "stepback: %s: guest asks (" % id)
+    contains(err, ") to read %s; decide it with" % box.whole)
     contains(err, "; decide it with: stepback approve %s %s\n" % (box.name, id))
     assert "\033" not in err
 
