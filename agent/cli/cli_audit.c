@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/sandbox/audit_reader.h"
 #include "agent/sandbox/sandbox_name.h"
@@ -56,8 +58,12 @@ static void print_line(const struct audit_line *line, bool json)
     const char *key;
     json_t *value;
 
+    if (json && line->record && isatty(STDOUT_FILENO)) {
+        cli_place_print_json_line(line->record);
+        return;
+    }
     if (json || !time || !type) {
-        printf("%s\n", json ? line->text : shown);
+        printf("%s\n", json && !isatty(STDOUT_FILENO) ? line->text : shown);
         return;
     }
     when = cli_options_printable(time);

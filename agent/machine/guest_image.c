@@ -103,9 +103,26 @@ static gboolean read_json(const char *dir, json_t **ret_json, GError **error)
     return FALSE;
 }
 
+/* Return whether the machine uses this file of its image, not another one that
+ * was named in its place. image: NULL: it uses all. */
+static bool is_used(const struct guest_image *image, const char *name,
+                    const char *path)
+{
+    const char *used = NULL;
+
+    if (image && strcmp(name, "vmlinuz") == 0)
+        used = image->kernel;
+    else if (image && strcmp(name, "initrd") == 0)
+        used = image->initrd;
+    else if (image && strcmp(name, "rootfs.ext4") == 0)
+        used = image->rootfs;
+    return !used || strcmp(used, path) == 0;
+}
+
 /* Check that the files are as long as image.json has them: a copy may have been
  * interrupted, and the guest's kernel would only panic. */
-static gboolean check_sizes(json_t *json, const char *dir, GError **error)
+static gboolean check_sizes(json_t *json, const char *dir,
+                            const struct guest_image *image, GError **error)
 {
     json_t *sizes = json_object_get(json, "sizes"), *size;
     const char *name;
@@ -115,8 +132,14 @@ static gboolean check_sizes(json_t *json, const char *dir, GError **error)
         g_autofree char *path = g_build_filename(dir, name, NULL);
         struct stat st;
 
-        if (strchr(name, '/') || stat(path, &st) < 0 ||
-            st.st_size == (off_t)json_integer_value(size))
+        if (strchr(name, '/') || !is_used(image, name, path))
+            continue;
+        if (stat(path, &st) < 0) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED, "%s: %s",
+                        path, g_strerror(errno));
+            return FALSE;
+        }
+        if (st.st_size == (off_t)json_integer_value(size))
             continue;
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                     "%s is damaged: it has %jd bytes, and had "
@@ -134,7 +157,8 @@ static gboolean read_append(struct guest_image *image, const char *name,
     const char *append;
     json_t *json;
 
-    if (!read_json(dir, &json, &damage) || !check_sizes(json, dir, &damage)) {
+    if (!read_json(dir, &json, &damage) ||
+        !check_sizes(json, dir, image, &damage)) {
         g_set_error(error, damage->domain, damage->code,
                     "%s; rebuild the image with: stepback image build "
                     "--flavour=%s --name=%s",
@@ -197,7 +221,8 @@ static gboolean check_system_image(const char *name, const char *dir,
             continue;
         ok = guest_image_place_check(path, error) &&
              (strcmp(files[i], "image.json") != 0 ||
-              (read_json(dir, &json, error) && check_sizes(json, dir, error)));
+              (read_json(dir, &json, error) &&
+               check_sizes(json, dir, NULL, error)));
     }
     json_decref(json);
     if (!ok)

@@ -100,11 +100,11 @@ static void on_event(struct control_link *link, const char *type,
     if (!network->proxy || network->warnings == WARNINGS_MAX)
         return;
     network->warnings++;
-    text = refused ? network_describe_refusal(payload)
-                   : network_describe_limit(payload);
+    warning = copy_known(payload);
+    text = refused ? network_describe_refusal(warning)
+                   : network_describe_limit(warning);
     if (refused)
         record_refusal(network, payload, text);
-    warning = copy_known(payload);
     json_object_set_new(
         warning, "code",
         json_string(refused ? "network_refused" : "network_limited"));

@@ -34,7 +34,7 @@ static bool helps(const struct network_policy *policy, const char *entry)
     *after = *policy;
     after->kind = NETWORK_ALLOW;
     return network_name_parse(entry, &name, NULL) && !name.deny &&
-           network_policy_add(after, entry, NULL) &&
+           !name.below && network_policy_add(after, entry, NULL) &&
            network_policy_judge_name(
                after, name.text, name.port ? name.port : 443) != NAME_DENIED;
 }
@@ -50,6 +50,8 @@ char *network_hint_check(const struct network_policy *policy, const char *entry)
     only = g_new0(struct network_policy, 1);
     only->kind = NETWORK_ALLOW;
     if (!network_policy_add(only, entry, NULL) || only->count != 1 ||
+        only->allow[0].length !=
+            network_address_bits(&only->allow[0].address) ||
         is_reserved(&only->allow[0]))
         return NULL;
     return g_strdup(entry);

@@ -3,7 +3,7 @@
  * network_hint - the policy's entry that would allow what was refused.
  *
  * The guest chooses names and addresses, and may have taken over the process
- * that reports them. So an entry is offered only if it is an address or name,
+ * that reports them. So an entry is offered only if it is one address or name,
  * no word such as "open", is nothing of the host's or of its cloud, and allows
  * what was refused.
  */

@@ -257,16 +257,16 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
                                  const struct network_policy *policy,
                                  GError **error)
 {
-    if (policy != &proxy->policy)
-        proxy->policy = *policy;
-    g_hash_table_remove_all(proxy->told);
-    if (!proxy->process) {
-        if (!network_policy_has_names(policy))
-            return TRUE;
+    if (!proxy->process && network_policy_has_names(policy)) {
         g_clear_handle_id(&proxy->restart_timer, g_source_remove);
         if (!start(proxy, error))
             return FALSE;
     }
+    if (policy != &proxy->policy)
+        proxy->policy = *policy;
+    g_hash_table_remove_all(proxy->told);
+    if (!proxy->process)
+        return TRUE;
     control_link_request(
         proxy->link, "configure",
         json_pack("{s:o}", "network_policy", network_policy_to_json(policy)),

@@ -17,6 +17,8 @@
 #include "common/errors.h"
 #include "common/fd.h"
 
+enum { SHORT_TEXT = 256 }; /* bytes that even a long record keeps */
+
 struct audit_file {
     char *sandbox, *path;
     int dir_fd, fd;
@@ -80,31 +82,44 @@ static gboolean open_newest(struct audit_file *file, GError **error)
     return file->fd >= 0 ? TRUE : fail(error, file->path, errno);
 }
 
-/* Read the hash of the last line, which a crash may have left without a
- * newline: end it. */
-static gboolean read_end(struct audit_file *file, GError **error)
+/* Set file->prev to the hash of the last line of fd; 0: there is none. Set
+ * ret_torn if a crash has left it without a newline. */
+static int read_end(struct audit_file *file, int fd, bool *ret_torn)
 {
     g_autofree char *data = g_malloc(2 * AUDIT_LINE_MAX);
-    off_t size = lseek(file->fd, 0, SEEK_END);
-    off_t from = MAX(size - 2 * AUDIT_LINE_MAX, 0);
-    ssize_t n = pread(file->fd, data, 2 * AUDIT_LINE_MAX, from);
-    const char *newline;
+    off_t size = lseek(fd, 0, SEEK_END);
+    ssize_t n = pread(fd, data, 2 * AUDIT_LINE_MAX,
+                      MAX(size - 2 * AUDIT_LINE_MAX, 0));
+    const char *newline, *line;
 
     if (size < 0 || n < 0)
-        return fail(error, file->path, errno);
+        return -errno;
+    *ret_torn = n > 0 && data[n - 1] != '\n';
     if (n == 0)
-        return TRUE;
-    if (data[n - 1] == '\n')
-        n--;
-    else if (fd_write_all(file->fd, "\n", 1) < 0)
-        return fail(error, file->path, errno);
+        return 0;
+    n -= !*ret_torn;
     newline = memrchr(data, '\n', (size_t)n);
-    if (newline)
-        audit_file_hash(newline + 1, (gsize)(data + n - newline - 1),
-                        file->prev);
-    else
-        audit_file_hash(data, (gsize)n, file->prev);
-    return TRUE;
+    line = newline ? newline + 1 : data;
+    audit_file_hash(line, (gsize)(data + n - line), file->prev);
+    return 1;
+}
+
+/* Continue the chain; a new file continues that of the one before it. */
+static gboolean find_end(struct audit_file *file, GError **error)
+{
+    g_autofree char *name = file_name(file->sandbox, 1);
+    bool torn = false;
+    int found = read_end(file, file->fd, &torn);
+
+    if (found > 0 && torn)
+        found = fd_write_all(file->fd, "\n", 1);
+    if (found == 0 && !torn) {
+        fd_auto int old = openat(
+            file->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+        found = old >= 0 ? read_end(file, old, &torn) : 0;
+    }
+    return found >= 0 ? TRUE : fail(error, file->path, -found);
 }
 
 static gboolean lock(struct audit_file *file, GError **error)
@@ -127,7 +142,7 @@ struct audit_file *audit_file_open(const char *sandbox, GError **error)
     file->dir_fd = file->fd = -1;
     memset(file->prev, '0', AUDIT_HASH_LENGTH);
     if (open_dir(file, error) && open_newest(file, error) &&
-        lock(file, error) && read_end(file, error))
+        lock(file, error) && find_end(file, error))
         return file;
     audit_file_close(file);
     return NULL;
@@ -172,18 +187,26 @@ static gboolean rename_all(const struct audit_file *file, GError **error)
 }
 
 /* Begin a new file. On failure file->fd is the old one. */
-static gboolean rotate(struct audit_file *file, GError **error)
+static gboolean begin(struct audit_file *file, GError **error)
 {
-    fd_auto int old = -1;
+    fd_auto int old = file->fd;
 
-    if (is_in_place(file) && !rename_all(file, error))
-        return FALSE;
-    old = file->fd;
     if (open_newest(file, error) && lock(file, error))
         return TRUE;
     fd_close(&file->fd);
     file->fd = fd_steal(&old);
     return FALSE;
+}
+
+/* Rename the files, and begin a new one. */
+static gboolean rotate(struct audit_file *file, GError **error)
+{
+
+    if (fdatasync(file->fd) < 0)
+        return fail(error, file->path, errno);
+    if (is_in_place(file) && !rename_all(file, error))
+        return FALSE;
+    return begin(file, error);
 }
 
 /* Write all or nothing. */
@@ -219,6 +242,25 @@ static char *make_line(const struct audit_file *file, const char *type,
     return line;
 }
 
+/* Return the members of a record that is too long but for texts and lists: a
+ * new object. */
+static json_t *short_members(json_t *members, gsize length)
+{
+    json_t *rest = json_pack("{s:I}", "omitted_bytes", (json_int_t)length);
+    json_t *value;
+    const char *key;
+
+    json_object_foreach(members, key, value)
+    {
+        bool is_short = json_is_string(value) &&
+                        json_string_length(value) <= SHORT_TEXT;
+
+        if (is_short || json_is_number(value) || json_is_boolean(value))
+            json_object_set(rest, key, value);
+    }
+    return rest;
+}
+
 gboolean audit_file_append(struct audit_file *file, const char *type,
                            json_t *members, GError **error)
 {
@@ -226,15 +268,17 @@ gboolean audit_file_append(struct audit_file *file, const char *type,
     gsize length = strlen(line);
     struct stat st;
 
-    json_decref(members);
     if (length > AUDIT_LINE_MAX) {
-        json_t *rest = json_pack("{s:I}", "omitted_bytes", (json_int_t)length);
+        json_t *rest = short_members(members, length);
 
         g_free(line);
         line = make_line(file, type, rest);
         length = strlen(line);
         json_decref(rest);
     }
+    json_decref(members);
+    if (!is_in_place(file) && !begin(file, error))
+        return FALSE;
     if (fstat(file->fd, &st) < 0)
         return fail(error, file->path, errno);
     if (st.st_size + (off_t)length > AUDIT_FILE_MAX && !rotate(file, error))

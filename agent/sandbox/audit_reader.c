@@ -36,18 +36,30 @@ static int open_file(const char *path)
     return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Open all files at once: a rotation renames them. */
+static bool is_same(int a, int b)
+{
+    struct stat first, second;
+
+    return fstat(a, &first) == 0 && fstat(b, &second) == 0 &&
+           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* Open all files at once, the newest first: a rotation renames them, and one
+ * that was opened may have its next name now. */
 static void open_all(struct audit_reader *reader)
 {
-    for (int age = AUDIT_FILES; age >= 0; age--) {
+    for (int age = 0; age <= AUDIT_FILES; age++) {
         g_autofree char *old = g_strdup_printf("%s.%d", reader->path, age);
         const char *path = age == 0 ? reader->path : old;
         int fd = open_file(path);
 
+        if (fd >= 0 && !g_queue_is_empty(&reader->files) &&
+            is_same(fd, GPOINTER_TO_INT(g_queue_peek_head(&reader->files))))
+            fd_close(&fd);
         if (fd < 0)
             continue;
-        g_queue_push_tail(&reader->files, GINT_TO_POINTER(fd));
-        g_queue_push_tail(&reader->names, g_path_get_basename(path));
+        g_queue_push_head(&reader->files, GINT_TO_POINTER(fd));
+        g_queue_push_head(&reader->names, g_path_get_basename(path));
         if (age == AUDIT_FILES)
             reader->is_whole = false;
     }
@@ -116,7 +128,8 @@ void audit_reader_free(struct audit_reader *reader)
     g_free(reader);
 }
 
-/* Read until there is a whole line. */
+/* Read until there is a whole line; a file that is not the last may end without
+ * a newline. */
 static char *find_line(struct audit_reader *reader)
 {
     char chunk[CHUNK], *newline;
@@ -126,10 +139,12 @@ static char *find_line(struct audit_reader *reader)
         n = read(reader->fd, chunk, sizeof(chunk));
         if (n > 0)
             g_string_append_len(reader->data, chunk, n);
-        else if (reader->data->len > 0 ||
-                 (g_queue_is_empty(&reader->files) && !open_new(reader)) ||
-                 !open_next(reader))
+        else if (g_queue_is_empty(&reader->files) && !open_new(reader))
             return NULL;
+        else if (reader->data->len > 0)
+            g_string_append_c(reader->data, '\n');
+        else
+            open_next(reader);
     }
     return newline;
 }

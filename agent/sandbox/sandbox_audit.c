@@ -17,15 +17,17 @@
 #include "common/errors.h"
 #include "common/json_bytes.h"
 
-enum { COMMAND_MAX = 4096 };
+enum { COMMAND_MAX = 4096, STEP_COMMAND_MAX = 256 };
 
 struct sandbox_audit {
     char *sandbox;
     struct session *session;
     struct audit_file *file; /* NULL: it cannot be opened */
-    guint64 missing;         /* records since the last that was written */
-    guint warning;           /* a source, or 0 */
-    char *problem;           /* for the warning */
+    bool started;
+    json_t *folders; /* as recorded last; NULL: the session has ended */
+    guint64 missing; /* records since the last that was written */
+    guint warning;   /* a source, or 0 */
+    char *problem;   /* for the warning */
 };
 
 /* ---- writing ------------------------------------------------------------- */
@@ -70,16 +72,10 @@ static bool append(struct sandbox_audit *audit, const char *type,
 static void record(struct sandbox_audit *audit, const char *type,
                    json_t *members)
 {
-    if (audit->missing > 0 &&
-        append(audit, "audit_gap",
-               json_pack("{s:I}", "missing", (json_int_t)audit->missing)))
-        audit->missing = 0;
-    if (audit->missing > 0) {
-        audit->missing++;
-        json_decref(members);
-    } else if (!append(audit, type, members)) {
-        audit->missing++;
-    }
+    if (audit->missing > 0)
+        json_object_set_new(members, "missing_before",
+                            json_integer((json_int_t)audit->missing));
+    audit->missing = append(audit, type, members) ? 0 : audit->missing + 1;
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -87,13 +83,17 @@ static void record(struct sandbox_audit *audit, const char *type,
 static json_t *step_to_json(const struct step_report *report)
 {
     static const char *const left_out[] = {
-        "affected_paths", "changes", "directories", "dropped_output_events",
-        "ended",          "started", "truncated",
+        "affected_paths", "changes",  "command",
+        "directories",    "encoding", "dropped_output_events",
+        "ended",          "started",  "truncated",
     };
     json_t *members = report_to_json(report);
 
     for (size_t i = 0; i < G_N_ELEMENTS(left_out); i++)
         json_object_del(members, left_out[i]);
+    if (report->command)
+        json_bytes_set(members, "command", report->command,
+                       strnlen(report->command, STEP_COMMAND_MAX));
     return members;
 }
 
@@ -138,7 +138,9 @@ static bool on_event(const struct session_event *event, void *opaque)
     case SESSION_EVENT_OUTPUT:
         return true;
     case SESSION_EVENT_STEP_COMPLETED:
-        record(audit, "step_completed", step_to_json(event->report));
+        /* A guest can make steps without changes at will. */
+        if (event->report->affected > 0 || event->report->aborted)
+            record(audit, "step_completed", step_to_json(event->report));
         return true;
     case SESSION_EVENT_HISTORY:
         record(audit, "history_changed", history_to_json(event));
@@ -214,8 +216,33 @@ static void on_policy(const struct network_policy *policy, void *opaque)
         json_pack("{s:o}", "network_policy", network_policy_to_json(policy)));
 }
 
+static json_t *session_members(const struct sandbox_audit *audit)
+{
+    struct session_status status;
+
+    session_get_status(audit->session, &status);
+    return session_to_json(&status);
+}
+
+/* Also after a reset, whose machine has a new disk. */
+static void on_folders(void *opaque)
+{
+    struct sandbox_audit *audit = opaque;
+    json_t *session = session_members(audit);
+    json_t *folders = json_incref(
+        json_object_get(session, "working_directories"));
+
+    if (audit->started && folders && !json_equal(folders, audit->folders))
+        record(audit, "session_changed",
+               json_pack("{s:O}", "working_directories", folders));
+    json_decref(audit->folders);
+    audit->folders = folders;
+    json_decref(session);
+}
+
 static const struct session_callbacks callbacks = {
     .event = on_event,
+    .folders = on_folders,
     .exec = on_exec,
     .policy = on_policy,
 };
@@ -240,6 +267,7 @@ void sandbox_audit_free(struct sandbox_audit *audit)
     session_unlisten(audit->session, &callbacks, audit);
     g_clear_handle_id(&audit->warning, g_source_remove);
     audit_file_close(audit->file);
+    json_decref(audit->folders);
     g_free(audit->problem);
     g_free(audit->sandbox);
     g_free(audit);
@@ -247,16 +275,17 @@ void sandbox_audit_free(struct sandbox_audit *audit)
 
 void sandbox_audit_start(struct sandbox_audit *audit)
 {
-    struct session_status status;
-    json_t *members;
+    json_t *members = session_members(audit);
 
-    session_get_status(audit->session, &status);
-    members = session_to_json(&status);
     json_object_del(members, "state");
     json_object_del(members, "held");
     json_object_set_new(members, "version", json_string(PACKAGE_VERSION));
     json_object_set_new(members, "pid", json_integer(getpid()));
+    json_decref(audit->folders);
+    audit->folders = json_incref(
+        json_object_get(members, "working_directories"));
     record(audit, "sandbox_started", members);
+    audit->started = true;
 }
 
 void sandbox_audit_end(struct sandbox_audit *audit, const char *reason,

@@ -5,8 +5,8 @@
  * and errors. It has no contents of files, no output, and no environment.
  *
  * A record that cannot be written is a warning of the session
- * (audit_incomplete), and the number of those that are missing is recorded once
- * writing succeeds again (audit.gap).
+ * (audit_incomplete), and the next one that is written has their number
+ * (missing_before).
  *
  * Threads: all on the main thread.
  */

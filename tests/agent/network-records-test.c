@@ -128,6 +128,10 @@ static void test_hints(void)
     g_assert_null(network_hint_check(policy, "open"));
     g_assert_null(network_hint_check(policy, "dns"));
     g_assert_null(network_hint_check(policy, "169.254.169.254:80"));
+    g_assert_null(network_hint_check(policy, "0.0.0.0/0"));
+    g_assert_null(network_hint_check(policy, "::/0"));
+    g_assert_null(network_hint_check(policy, "1.0.0.0/2:443"));
+    g_assert_null(network_hint_check(policy, "*.com"));
 }
 
 int main(int argc, char **argv)

@@ -50,7 +50,7 @@ def a_part_of_an_image(place):
         shutil.copytree(place.image + ".whole", folder)
         with open(folder + "/image.json", "w") as file:
             json.dump({"flavour": "minimal", "append": "",
-                       "sizes": {"vmlinuz": 0, "initrd": 5, "gone": 1}}, file)
+                       "sizes": {"vmlinuz": 0, "initrd": 5}}, file)
         status, _, err = try_run(place)
         equal(status, 125)
         contains(err, "%s/initrd is damaged: it has 0 bytes, and had 5 when it was "
@@ -58,6 +58,9 @@ def a_part_of_an_image(place):
     with open(place.root + "/images/minimal/initrd", "w") as file:
         file.write("12345")
     equal(try_run(place)[:2], (0, "x\n"))
+    shutil.copytree(place.root + "/images/minimal", place.image)
+    os.unlink(place.image + "/initrd")
+    contains(try_run(place)[2], place.image + "/initrd: No such file or directory; rebuild")
 
 
 @sandbox_test

@@ -53,6 +53,7 @@ def a_life_is_recorded(place):
     client.response(asked)
     equal(client.ask("session.configure_network", network_policy={
         "allow": ["192.0.2.1"]})["status"], "ok")
+    equal(client.ask("session.reset")["status"], "ok")
     client.close()
     good(place, "stop", "share")
     good(place, "rm", "share")
@@ -60,7 +61,7 @@ def a_life_is_recorded(place):
     equal([record["type"] for record in found],
           ["sandbox_started", "exec_started", "step_completed", "exec_exited",
            "history_changed", "approval_requested", "approval_decided",
-           "network_policy_changed", "sandbox_ended"])
+           "network_policy_changed", "session_changed", "sandbox_ended"])
     equal({record["sandbox"] for record in found}, {"share"})
     equal(found[0]["working_directories"][0]["path"], place.share)
     contains(found[1]["command"], "echo 1 >new")
@@ -68,11 +69,12 @@ def a_life_is_recorded(place):
     equal((found[4]["operation"], found[4]["steps"]), ("rollback", [1]))
     equal((found[6]["outcome"], found[6]["reason"]), ("denied", "a reason"))
     equal(found[7]["network_policy"]["allow"], ["192.0.2.1"])
-    equal(found[8]["reason"], "stopped")
+    equal((found[8]["working_directories"], found[9]["reason"]),
+          (found[0]["working_directories"], "stopped"))
     with open(path(place)) as file:
         assert "hidden" not in file.read()
     equal(stat.S_IMODE(os.stat(path(place)).st_mode), 0o600)
-    equal(verify(place), (0, "9 records, 0 problems\n"))
+    equal(verify(place), (0, "10 records, 0 problems\n"))
     shown = good(place, "audit", "share").splitlines()
     contains(shown[3], " exec_exited exec_id=1 exit_code=0 step_id=1")
     refused(place, "audit", "none", part="there is no record")
@@ -119,10 +121,44 @@ def a_gap_is_reported(place):
     good(place, "exec", "share", "--", "true")
     os.rmdir(path(place))
     good(place, "exec", "share", "--", "true")
-    equal(types(place)[0], "audit_gap")
-    equal(types(place)[1:], ["exec_started", "step_completed", "exec_exited"])
-    equal(records(place)[0]["missing"], 4)
+    equal(types(place), ["exec_started", "exec_exited"])
+    equal([record.get("missing_before") for record in records(place)], [3, None])
     equal(verify(place)[0], 0)
+    os.unlink(path(place))  # under a supervisor that has it open
+    good(place, "exec", "share", "--", "true")
+    equal(types(place), ["exec_started", "exec_exited"])
+    equal(verify(place)[1].splitlines()[0],
+          "share.jsonl:1: does not follow the line before")
+
+
+@sandbox_test
+def long_ones_are_cut(place):
+    """a long command leaves no record without what it is about"""
+    up(place)
+    good(place, "exec", "share", "--", "sh", "-c", ": " + "\1" * 30000 + "; echo 1 >new")
+    started, step, exited = records(place)[1:]
+    equal((started["exec_id"], started["command_bytes"] > 30000, len(started["command"])),
+          (1, True, 4096))
+    equal((step["counts"], len(step["command"])), ({"created": 1}, 256))
+    equal(exited["step_id"], 1)
+    equal(verify(place)[0], 0)
+
+
+@sandbox_test
+def a_crash_at_a_new_file(place):
+    """an empty new file, or an old one that ends in the middle of a line, continues
+    the chain"""
+    up(place)
+    good(place, "stop", "share")
+    os.rename(path(place), path(place, ".1"))
+    up(place)
+    good(place, "stop", "share")
+    equal(verify(place), (0, "4 records, 0 problems\n"))
+    os.truncate(path(place, ".1"), os.path.getsize(path(place, ".1")) - 5)
+    status, out = verify(place)
+    equal((status, out.splitlines()[:-1]),
+          (1, ["share.jsonl.1:2: is damaged",
+               "share.jsonl:1: does not follow the line before"]))
 
 
 @sandbox_test
