@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -76,6 +78,22 @@ void world_free(struct world *world)
     g_free(world->mount);
     g_free(world->undo_dir);
     g_free(world);
+}
+
+/* fork() would copy the page tables, which are large with sanitizers. */
+pid_t world_spawn(const char *const *argv, const int *fds, size_t count)
+{
+    pid_t pid = vfork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (size_t i = 0; i < count; i++)
+            if (fds[i] > 0)
+                fcntl(fds[i], F_SETFD, 0);
+        execv(argv[0], (char *const *)argv);
+        _exit(127);
+    }
+    return pid;
 }
 
 bool world_start(struct world *world)

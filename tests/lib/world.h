@@ -128,6 +128,9 @@ void world_add_cases(const char *prefix, size_t n,
 struct world *world_new(const struct world_backend *backend);
 void world_free(struct world *world);
 
+/* Start a daemon that ends with this thread, and inherits the fds above 0. */
+pid_t world_spawn(const char *const *argv, const int *fds, size_t count);
+
 /* Start the world, or mark the test as skipped. */
 bool world_start(struct world *world);
 

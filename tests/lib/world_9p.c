@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -37,18 +36,24 @@ static pid_t spawn(struct world *w)
 {
     g_autofree char *socket = socket_path(w, "9p.sock");
     g_autofree char *control = socket_path(w, "control.sock");
-    const char *daemon = p9_daemon_path();
-    pid_t pid = fork();
+    const char *argv[] = { p9_daemon_path(),
+                           "--allow-suid",
+                           "--allow-devices",
+                           "--shared-dir",
+                           w->share,
+                           "--undo-dir",
+                           w->undo_dir,
+                           "--interceptor-socket",
+                           control,
+                           "--socket-path",
+                           socket,
+                           "--sandbox=none",
+                           SECCOMP,
+                           "--log-level",
+                           g_test_verbose() ? "debug" : "error",
+                           NULL };
 
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(daemon, daemon, "--allow-suid", "--allow-devices", "--shared-dir",
-              w->share, "--undo-dir", w->undo_dir, "--interceptor-socket",
-              control, "--socket-path", socket, "--sandbox=none", SECCOMP,
-              "--log-level", g_test_verbose() ? "debug" : "error", NULL);
-        _exit(127);
-    }
-    return pid;
+    return world_spawn(argv, NULL, 0);
 }
 
 static int connect_control(struct world *w)

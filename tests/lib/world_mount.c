@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -34,18 +33,6 @@ static char *socket_path(struct world *w)
     return g_build_filename(w->base, "control.sock", NULL);
 }
 
-/* Runs in the daemon's process, see fault.h. */
-static void pass_fault_fd(int fd)
-{
-    char text[16];
-
-    if (fd <= 0)
-        return;
-    snprintf(text, sizeof(text), "%d", fd);
-    fcntl(fd, F_SETFD, 0);
-    setenv("STEPBACK_FAULT_FD", text, 1);
-}
-
 static const char *daemon_path(void)
 {
     const char *path = g_getenv("STEPBACK_VIRTIOFSD");
@@ -60,21 +47,28 @@ static pid_t spawn(struct world *w, int device)
     g_autofree char *mount = device < 0
                                  ? g_strdup_printf("--mount=%s", w->mount)
                                  : g_strdup_printf("--mount-fd=%d", device);
-    const char *daemon = daemon_path();
-    pid_t pid = fork();
+    g_autofree char *board = g_strdup_printf("%d", w->fault_fd);
+    const char *argv[] = { daemon_path(),
+                           "--allow-suid",
+                           "--allow-devices",
+                           "--shared-dir",
+                           w->share,
+                           "--undo-dir",
+                           w->undo_dir,
+                           "--interceptor-socket",
+                           socket,
+                           mount,
+                           "--log-level",
+                           g_test_verbose() ? "debug" : "error",
+                           device < 0 ? "--cache=never" : NULL,
+                           NULL };
+    const int fds[] = { w->fault_fd, device };
+    pid_t pid;
 
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        pass_fault_fd(w->fault_fd);
-        if (device >= 0)
-            fcntl(device, F_SETFD, 0);
-        execl(daemon, daemon, "--allow-suid", "--allow-devices", "--shared-dir",
-              w->share, "--undo-dir", w->undo_dir, "--interceptor-socket",
-              socket, mount, "--log-level",
-              g_test_verbose() ? "debug" : "error",
-              device < 0 ? "--cache=never" : NULL, NULL);
-        _exit(127);
-    }
+    if (w->fault_fd > 0) /* see fault.h */
+        g_setenv("STEPBACK_FAULT_FD", board, TRUE);
+    pid = world_spawn(argv, fds, G_N_ELEMENTS(fds));
+    g_unsetenv("STEPBACK_FAULT_FD");
     return pid;
 }
 
