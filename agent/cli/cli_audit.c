@@ -38,8 +38,9 @@ static void print_member(const char *key, json_t *value)
     bool is_plain = word && *word && !word[strspn(word, plain)];
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     g_autofree char *shown = cli_options_printable(is_plain ? word : text);
+    g_autofree char *name = cli_options_printable(key);
 
-    printf(" %s=%s", key, shown);
+    printf(" %s=%s", name, shown);
     free(text);
 }
 

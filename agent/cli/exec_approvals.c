@@ -343,7 +343,7 @@ size_t exec_approvals_type(struct exec_approvals *approvals, const char *data,
             return i;
         }
         if (data[i] == '\r' || data[i] == '\n') {
-            /* What follows was not typed as an answer to another question. */
+            /* The rest was typed before another question was shown. */
             decide(approvals);
             return len;
         }

@@ -10,7 +10,7 @@
 
 enum {
     TEXT_MAX = 512,
-    /* What stepback-net and stepback-proxy have at most, together. */
+    /* The most that stepback-net and stepback-proxy have, together. */
     OPEN_MAX = 4096
 };
 

@@ -201,7 +201,6 @@ static gboolean begin(struct audit_file *file, GError **error)
 /* Rename the files, and begin a new one. */
 static gboolean rotate(struct audit_file *file, GError **error)
 {
-
     if (fdatasync(file->fd) < 0)
         return fail(error, file->path, errno);
     if (is_in_place(file) && !rename_all(file, error))

@@ -24,7 +24,7 @@
 
 enum {
     AUDIT_FILE_MAX = 8 << 20,  /* bytes; then a new file begins */
-    AUDIT_LINE_MAX = 64 << 10, /* a longer record has only its type */
+    AUDIT_LINE_MAX = 64 << 10, /* a longer record keeps short members */
     AUDIT_FILES = 7,           /* older ones that are kept */
     AUDIT_HASH_LENGTH = 64,
 };

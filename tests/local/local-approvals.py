@@ -145,7 +145,7 @@ def an_interrupt_mutes(place):
 
 @sandbox_test
 def much_output_ends_it(place):
-    """a question that nobody answers does not hold a program up for ever"""
+    """a question without an answer does not stop a program for ever"""
     box = Box(place)
     with box.asked("(%s) 2>err & until test -e go; do sleep 0.02; done; seq 400000; "
                    "echo 'end of it'" % box.grant()) as terminal:

@@ -145,6 +145,17 @@ def long_ones_are_cut(place):
 
 
 @sandbox_test
+def nothing_reaches_the_terminal_raw(place):
+    """names and texts of a record are printed escaped"""
+    os.makedirs(os.path.dirname(path(place)), 0o700)
+    with open(path(place), "w") as file:
+        file.write(json.dumps({"time": "x", "type": "test", "k\033[2J": "v\033[2J"}) + "\n")
+    shown = good(place, "audit", "share")
+    contains(shown, "x test k")
+    assert "\033" not in shown, shown
+
+
+@sandbox_test
 def a_crash_at_a_new_file(place):
     """an empty new file, or an old one that ends in the middle of a line, continues
     the chain"""
