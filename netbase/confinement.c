@@ -139,6 +139,7 @@ static const int allowed[] = {
     CALL(brk),
     CALL(futex),
     CALL(madvise),
+    CALL(mlock), /* values of secrets */
     CALL(mremap),
     CALL(munmap),
 
