@@ -7,8 +7,7 @@
 #include <glib.h>
 #include <string.h>
 
-/* Of a Content-Length: less than 2^63. */
-enum { DIGITS_MAX = 18 };
+#include "proxy/http_length.h"
 
 static bool refuse(struct refusal *refusal, const char *reason)
 {
@@ -109,38 +108,56 @@ bool http_fields_take_request_line(struct http_head *head,
 
 /* ---- fields -------------------------------------------------------------- */
 
+bool http_fields_is(const struct http_field *field, const char *name)
+{
+    return is_word(name, field->name, field->name_len);
+}
+
+bool http_fields_lists(const struct http_field *field, const char *word)
+{
+    const char *at = field->value, *end = at + field->value_len;
+
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end, *next = comma ? comma + 1 : end;
+
+        while (at < stop && (*at == ' ' || *at == '\t'))
+            at++;
+        while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t'))
+            stop--;
+        if (is_word(word, at, (size_t)(stop - at)))
+            return true;
+        at = next;
+    }
+    return false;
+}
+
 static bool take_host(struct http_head *head, const struct http_target *target,
-                      const char *value, size_t len, struct refusal *refusal)
+                      const struct http_field *field, struct refusal *refusal)
 {
     if (head->has_host)
         return refuse(refusal, "the request has two Host fields");
     head->has_host = true;
-    return check_authority(target, value, len, refusal);
+    return check_authority(target, field->value, field->value_len, refusal);
 }
 
 static bool take_length(struct http_head *head,
-                        const struct http_target *target, const char *value,
-                        size_t len, struct refusal *refusal)
+                        const struct http_target *target,
+                        const struct http_field *field, struct refusal *refusal)
 {
     if (head->has_length)
         return refuse(refusal, "the request has two Content-Length fields");
-    if (len == 0 || len > DIGITS_MAX)
-        return refuse(refusal, "the Content-Length is malformed");
     head->has_length = true;
-    head->length = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (!g_ascii_isdigit(value[i]))
-            return refuse(refusal, "the Content-Length is malformed");
-        head->length = head->length * 10 + (uint64_t)(value[i] - '0');
-    }
-    return true;
+    return http_length_parse(field->value, field->value_len, &head->length) ||
+           refuse(refusal, "the Content-Length is malformed");
 }
 
 static bool take_encoding(struct http_head *head,
-                          const struct http_target *target, const char *value,
-                          size_t len, struct refusal *refusal)
+                          const struct http_target *target,
+                          const struct http_field *field,
+                          struct refusal *refusal)
 {
-    if (head->is_chunked || !is_word("chunked", value, len))
+    if (head->is_chunked || !is_word("chunked", field->value, field->value_len))
         return refuse(refusal, "the Transfer-Encoding must be \"chunked\"");
     head->is_chunked = true;
     return true;
@@ -148,10 +165,11 @@ static bool take_encoding(struct http_head *head,
 
 /* Other protocols could name other hosts within the connection. */
 static bool take_upgrade(struct http_head *head,
-                         const struct http_target *target, const char *value,
-                         size_t len, struct refusal *refusal)
+                         const struct http_target *target,
+                         const struct http_field *field,
+                         struct refusal *refusal)
 {
-    if (head->upgrades || !is_word("websocket", value, len))
+    if (head->upgrades || !is_word("websocket", field->value, field->value_len))
         return refuse(refusal, "only an upgrade to WebSocket is allowed");
     head->upgrades = true;
     return true;
@@ -159,41 +177,45 @@ static bool take_upgrade(struct http_head *head,
 
 /* A proxy removes the fields that a Connection field lists. */
 static bool take_connection(struct http_head *head,
-                            const struct http_target *target, const char *value,
-                            size_t len, struct refusal *refusal)
+                            const struct http_target *target,
+                            const struct http_field *field,
+                            struct refusal *refusal)
 {
-    g_autofree char *text = g_strndup(value, len);
-    g_auto(GStrv) words = g_strsplit(text, ",", -1);
-
-    for (unsigned i = 0; words[i]; i++) {
-        const char *word = g_strstrip(words[i]);
-
-        if (g_ascii_strcasecmp(word, "host") == 0 ||
-            g_ascii_strcasecmp(word, "content-length") == 0 ||
-            g_ascii_strcasecmp(word, "transfer-encoding") == 0)
-            return refuse(refusal, "a Connection field lists a field that a "
-                                   "request needs");
-    }
+    if (http_fields_lists(field, "host") ||
+        http_fields_lists(field, "content-length") ||
+        http_fields_lists(field, "transfer-encoding"))
+        return refuse(refusal, "a Connection field lists a field that a "
+                               "request needs");
+    head->closes = head->closes || http_fields_lists(field, "close");
     return true;
 }
 
-static const struct field {
+static bool take_expect(struct http_head *head,
+                        const struct http_target *target,
+                        const struct http_field *field, struct refusal *refusal)
+{
+    head->expects = true;
+    return true;
+}
+
+static const struct known {
     const char *name;
     bool (*take)(struct http_head *head, const struct http_target *target,
-                 const char *value, size_t len, struct refusal *refusal);
-} fields[] = {
+                 const struct http_field *field, struct refusal *refusal);
+} known[] = {
     { "Host", take_host },
     { "Content-Length", take_length },
     { "Transfer-Encoding", take_encoding },
     { "Upgrade", take_upgrade },
     { "Connection", take_connection },
+    { "Expect", take_expect },
 };
 
-static const struct field *find_field(const char *name, size_t len)
+static const struct known *find_known(const char *name, size_t len)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
-        if (is_word(fields[i].name, name, len))
-            return &fields[i];
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
+        if (is_word(known[i].name, name, len))
+            return &known[i];
     }
     return NULL;
 }
@@ -204,14 +226,12 @@ static bool is_alike(const char *name, size_t len)
     g_autofree char *text = g_strndup(name, len);
 
     return memchr(name, '_', len) &&
-           find_field(g_strdelimit(text, "_", '-'), len);
+           find_known(g_strdelimit(text, "_", '-'), len);
 }
 
-/* Divide "name: value"; the value may have bytes above 127 (obs-text), but no
- * control characters. */
-static bool divide(const char *line, size_t len, size_t *ret_name,
-                   const char **ret_value, size_t *ret_len,
-                   struct refusal *refusal)
+/* The value may have bytes above 127 (obs-text), but no control characters. */
+bool http_fields_divide(const char *line, size_t len,
+                        struct http_field *ret_field, struct refusal *refusal)
 {
     const char *colon = memchr(line, ':', len), *end = line + len, *value;
 
@@ -230,34 +250,44 @@ static bool divide(const char *line, size_t len, size_t *ret_name,
         value++;
     while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
-    *ret_name = (size_t)(colon - line);
-    *ret_value = value;
-    *ret_len = (size_t)(end - value);
+    *ret_field = (struct http_field){ line, value, (size_t)(colon - line),
+                                      (size_t)(end - value) };
     return true;
+}
+
+bool http_fields_take_field(struct http_head *head,
+                            const struct http_target *target,
+                            const struct http_field *field,
+                            struct refusal *refusal)
+{
+    const struct known *found = find_known(field->name, field->name_len);
+
+    return !found || found->take(head, target, field, refusal);
 }
 
 bool http_fields_take(struct http_head *head, const struct http_target *target,
                       const char *line, size_t len, struct refusal *refusal)
 {
-    const struct field *field;
-    const char *value;
-    size_t name, value_len;
+    struct http_field field;
 
-    if (!divide(line, len, &name, &value, &value_len, refusal))
-        return false;
-    field = find_field(line, name);
-    return !field || field->take(head, target, value, value_len, refusal);
+    return http_fields_divide(line, len, &field, refusal) &&
+           http_fields_take_field(head, target, &field, refusal);
+}
+
+bool http_fields_take_trailer_field(const struct http_field *field,
+                                    struct refusal *refusal)
+{
+    return !find_known(field->name, field->name_len) ||
+           refuse(refusal, "a trailer has a field of the head");
 }
 
 bool http_fields_take_trailer(const char *line, size_t len,
                               struct refusal *refusal)
 {
-    const char *value;
-    size_t name, value_len;
+    struct http_field field;
 
-    return divide(line, len, &name, &value, &value_len, refusal) &&
-           (!find_field(line, name) ||
-            refuse(refusal, "a trailer has a field of the head"));
+    return http_fields_divide(line, len, &field, refusal) &&
+           http_fields_take_trailer_field(&field, refusal);
 }
 
 bool http_fields_end(const struct http_head *head, struct refusal *refusal)

@@ -7,8 +7,10 @@
 #include <glib.h>
 #include <string.h>
 
-/* A chunk's size: 15 hexadecimal digits, CR and LF. */
-enum { CHUNK_SIZE_MAX = 17 };
+#include "proxy/http_length.h"
+
+/* A chunk's size, CR and LF. */
+enum { CHUNK_SIZE_MAX = HTTP_CHUNK_DIGITS + 2 };
 
 /* The bytes of one call. */
 struct input {
@@ -125,14 +127,7 @@ static enum step read_chunk_size(struct http_requests *requests,
     if (step != STEP_ON)
         return step;
     line = input->data + input->passed;
-    requests->left = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (!g_ascii_isxdigit(line[i]))
-            return refuse(input, "a chunk's size is malformed");
-        requests->left = requests->left << 4 |
-                         (uint64_t)g_ascii_xdigit_value(line[i]);
-    }
-    if (len == 0)
+    if (!http_length_parse_chunk(line, len, &requests->left))
         return refuse(input, "a chunk's size is malformed");
     requests->state = requests->left > 0 ? HTTP_REQUESTS_CHUNK
                                          : HTTP_REQUESTS_TRAILER;
