@@ -8,9 +8,15 @@
 
 #include "common/errors.h"
 
-#define RAW   "raw:"
-#define DENY  "deny:"
 #define BELOW "*."
+
+enum word { WORD_NONE, WORD_RAW, WORD_DENY, WORD_INTERCEPT, WORD_SECRET };
+
+static const char *const words[] = {
+    [WORD_NONE] = "",          [WORD_RAW] = "raw:",
+    [WORD_DENY] = "deny:",     [WORD_INTERCEPT] = "intercept:",
+    [WORD_SECRET] = "secret:",
+};
 
 /* ---- text ---------------------------------------------------------------- */
 
@@ -63,7 +69,31 @@ static bool ends_in_number(const char *name, size_t length)
     return start + strspn(name + start, "0123456789abcdefABCDEF") >= length;
 }
 
-/* ---- entries ------------------------------------------------------------- */
+/* ---- the parts of an entry ----------------------------------------------- */
+
+static enum word find_word(const char *entry)
+{
+    enum word word = WORD_SECRET;
+
+    while (!g_str_has_prefix(entry, words[word]))
+        word--;
+    return word;
+}
+
+/* Return the length of a method in front of a name, 0: none. "DEAD:" may also
+ * begin an IPv6 address. */
+static size_t method_length(const char *text)
+{
+    size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    const char *rest = text + length + 1;
+
+    if (length == 0 || text[length] != ':')
+        return 0;
+    return strspn(text, "ABCDEF") < length ||
+                   memchr(rest, '.', strcspn(rest, ":/"))
+               ? length
+               : 0;
+}
 
 /* A network has a slash behind digits and dots. */
 static bool is_network(const char *entry)
@@ -73,34 +103,32 @@ static bool is_network(const char *entry)
 
 bool network_name_is_meant(const char *entry)
 {
-    const char *colon = strchr(entry, ':');
-    size_t length = strcspn(entry, ":");
+    size_t length = strcspn(entry, ":/");
+    size_t more = entry[length] == ':' ? strcspn(entry + length + 1, ":/") : 0;
 
-    if (g_str_has_prefix(entry, RAW) || g_str_has_prefix(entry, DENY))
+    if (find_word(entry) != WORD_NONE || method_length(entry) > 0)
         return true;
     if (length == 0 || *entry == '[' || is_network(entry) ||
-        (colon && strchr(colon + 1, ':')))
+        (entry[length] == ':' && entry[length + 1 + more] == ':'))
         return false;
     return !ends_in_number(entry, length);
 }
 
 struct network_name_extent network_name_find(const char *entry)
 {
-    size_t start = 0;
+    size_t start = strlen(words[find_word(entry)]);
+    size_t method = method_length(entry + start);
 
-    if (g_str_has_prefix(entry, RAW))
-        start = strlen(RAW);
-    else if (g_str_has_prefix(entry, DENY))
-        start = strlen(DENY);
+    start += method > 0 ? method + 1 : 0;
     if (g_str_has_prefix(entry + start, BELOW))
         start += strlen(BELOW);
-    return (struct network_name_extent){ start, strcspn(entry + start, ":") };
+    return (struct network_name_extent){ start, strcspn(entry + start, ":/") };
 }
+
+/* ---- problems ------------------------------------------------------------ */
 
 static const char *char_problem(char c)
 {
-    if (c == '/')
-        return "a name has no path; leave out all from the '/' on";
     if (c == '*')
         return "'*' must be the whole first label; use *.example.org for all "
                "names below example.org, or use open for all names";
@@ -156,22 +184,27 @@ static const char *whole_problem(const char *name, size_t length, bool below)
     if (length == 0)
         return "the name is missing; use for example api.example.org";
     if (ends_in_number(name, length))
-        return "raw: needs a name, and no name ends in a number; "
+        return "this needs a name, and no name ends in a number; "
                "write an address by itself, as in 1.2.3.4:443";
     if (below && (!dot || dot == name + length - 1))
         return "this is too wide: a wildcard needs at least two labels, as in "
                "*.example.org; open allows all names";
+    if (!dot && name[length] == ':' && strchr(name + length, '.'))
+        return "write a method in capital letters, as in GET:example.org";
     if (!dot || dot == name + length - 1)
         return "a name needs at least two labels, as in example.org or "
                "*.example.org; for the host's own services use 10.0.2.2";
     return NULL;
 }
 
-static bool parse_port(const char *text, unsigned *ret_port)
+/* ---- port, path and method ----------------------------------------------- */
+
+static bool parse_port(const char *text, size_t length, unsigned *ret_port)
 {
+    g_autofree char *digits = g_strndup(text, length);
     guint64 port;
 
-    if (!g_ascii_string_to_unsigned(text, 10, 1, 65535, &port, NULL))
+    if (!g_ascii_string_to_unsigned(digits, 10, 1, 65535, &port, NULL))
         return false;
     *ret_port = (unsigned)port;
     return true;
@@ -179,12 +212,50 @@ static bool parse_port(const char *text, unsigned *ret_port)
 
 static const char *port_problem(struct network_name *name, const char *rest)
 {
-    if (*rest == ':' && !parse_port(rest + 1, &name->port))
+    if (*rest == ':' &&
+        !parse_port(rest + 1, strcspn(rest + 1, "/"), &name->port))
         return "the port must be a number from 1 to 65535";
     if (name->raw && name->port == 0)
         return "raw: needs a port, as in raw:example.org:22";
     return NULL;
 }
+
+static const char *path_problem(struct network_name *name, const char *path,
+                                size_t *ret_at)
+{
+    const char *problem = *path ? network_path_find_problem(path, strlen(path),
+                                                            ret_at)
+                                : NULL;
+
+    if (problem)
+        return problem;
+    *ret_at = 0;
+    g_strlcpy(name->path, path, sizeof(name->path));
+    if (*path && name->raw)
+        return "raw: passes all bytes unread; leave out raw: or the path";
+    if (*path && (name->intercept || name->secret))
+        return "intercept: is for all paths; leave it out, since a path "
+               "intercepts by itself";
+    return NULL;
+}
+
+/* text: between a word such as "deny:" and the name. */
+static const char *method_problem(struct network_name *name, const char *text)
+{
+    size_t length = method_length(text);
+
+    if (length > NETWORK_METHOD_MAX)
+        return "a method has at most 31 letters";
+    if (length > 0 && name->raw)
+        return "raw: passes all bytes unread; leave out raw: or the method";
+    if (length > 0 && (name->intercept || name->secret))
+        return "intercept: is for all methods; leave it out, since a method "
+               "intercepts by itself";
+    g_strlcpy(name->method, text, length + 1);
+    return NULL;
+}
+
+/* ---- entries ------------------------------------------------------------- */
 
 static void store(struct network_name *name, const char *text, size_t length)
 {
@@ -200,14 +271,20 @@ gboolean network_name_parse(const char *entry, struct network_name *ret_name,
 {
     struct network_name_extent extent = network_name_find(entry);
     const char *text = entry + extent.start, *rest = text + extent.length;
+    enum word word = find_word(entry);
     struct network_name name = {
-        .deny = g_str_has_prefix(entry, DENY),
-        .raw = g_str_has_prefix(entry, RAW),
+        .deny = word == WORD_DENY,
+        .raw = word == WORD_RAW,
+        .intercept = word == WORD_INTERCEPT,
+        .secret = word == WORD_SECRET,
         .below = extent.start >= strlen(BELOW) && text[-1] == '.',
     };
-    size_t at = 0;
-    const char *problem = deny_problem(&name, text, extent.length);
+    size_t at = 0, before = strlen(words[word]);
+    const char *problem = method_problem(&name, entry + before);
 
+    if (problem)
+        return network_name_problem(error, entry, before + 1, problem);
+    problem = deny_problem(&name, text, extent.length);
     if (!problem)
         problem = find_problem(text, extent.length, &at);
     if (!problem) {
@@ -217,6 +294,11 @@ gboolean network_name_parse(const char *entry, struct network_name *ret_name,
     if (!problem) {
         at = extent.length + (*rest == ':');
         problem = port_problem(&name, rest);
+    }
+    if (!problem) {
+        rest += strcspn(rest, "/");
+        problem = path_problem(&name, rest, &at);
+        at += (size_t)(rest - text);
     }
     if (problem)
         return network_name_problem(error, entry, extent.start + at + 1,
@@ -231,8 +313,15 @@ char *network_name_format(const struct network_name *name)
     g_autofree char *port = name->port ? g_strdup_printf(":%u", name->port)
                                        : g_strdup("");
 
-    return g_strconcat(name->deny ? DENY : "", name->raw ? RAW : "",
-                       name->below ? BELOW : "", name->text, port, NULL);
+    enum word word = name->deny        ? WORD_DENY
+                     : name->raw       ? WORD_RAW
+                     : name->intercept ? WORD_INTERCEPT
+                     : name->secret    ? WORD_SECRET
+                                       : WORD_NONE;
+
+    return g_strconcat(words[word], name->method, *name->method ? ":" : "",
+                       name->below ? BELOW : "", name->text, port, name->path,
+                       NULL);
 }
 
 /* ---- comparison ---------------------------------------------------------- */

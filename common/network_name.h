@@ -6,8 +6,14 @@
  *     *.example.org              names of one or more labels below it
  *     api.example.org:5432       this port only
  *     raw:api.example.org:22     this port, whatever the protocol
+ *     GET:api.example.org/v1     these HTTP requests (network_path.h)
+ *     intercept:api.example.org  all HTTP requests, and nothing else
  *     deny:ads.example.org       an exception: all ports
  *     deny:*.example.org:25      an exception: this port
+ *     deny:PUT:example.org/v1    an exception: these HTTP requests, all ports
+ *     secret:api.example.org     HTTP requests only, and allows none itself
+ *
+ * A method (capital letters) and a path can each be left out.
  *
  * A name has letters, digits, hyphens and underscores, labels of 1 to 63 bytes,
  * at least two of them, 253 bytes in all, and a last label that is no number,
@@ -22,17 +28,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { NETWORK_NAME_MAX = 253, NETWORK_LABEL_MAX = 63 };
+#include "common/network_path.h"
 
-struct network_name {
-    bool deny, raw;
-    bool below;    /* the names below it, and not itself */
-    unsigned port; /* 0: 80 and 443; all ports of an exception */
-    char text[NETWORK_NAME_MAX + 1];
+enum {
+    NETWORK_NAME_MAX = 253,
+    NETWORK_LABEL_MAX = 63,
+    NETWORK_METHOD_MAX = 31
 };
 
-/* The position of the name in an entry: without "raw:", "deny:", "*." and
- * port. */
+struct network_name {
+    bool deny, raw, intercept, secret; /* one at most */
+    bool below;                        /* the names below it, and not itself */
+    unsigned port; /* 0: 80 and 443; all ports of an exception */
+    char text[NETWORK_NAME_MAX + 1];
+    char method[NETWORK_METHOD_MAX + 1], path[NETWORK_PATH_MAX + 1]; /* or "" */
+};
+
+/* The position of the name in an entry: without "raw:" and the like, method,
+ * "*.", port and path. */
 struct network_name_extent {
     size_t start, length;
 };

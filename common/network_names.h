@@ -3,8 +3,10 @@
  * network_names - the names of a network policy, and their meaning.
  *
  * Any entry that includes a name and port allows it, and the one that checks
- * least applies; an exception (deny) wins over all of them, in any order. The
- * struct has no pointers, and is copied by value.
+ * least applies; an exception (deny) wins over all of them, in any order. HTTP
+ * requests are intercepted if an entry forces that (intercept:, secret:, or an
+ * exception for some requests), or if the name is allowed by methods or paths
+ * alone. The struct has no pointers, and is copied by value.
  */
 #ifndef COMMON_NETWORK_NAMES_H
 #define COMMON_NETWORK_NAMES_H
@@ -18,9 +20,10 @@ enum { NETWORK_NAMES_MAX = 256, NETWORK_NAMES_TEXT = 16 * 1024 };
 /* In the order of how much a connection may do. */
 enum network_name_verdict {
     NAME_DENIED,
-    NAME_WEB,  /* TLS or HTTP that names the host */
-    NAME_PORT, /* the same if it is TLS or HTTP; other protocols pass */
-    NAME_RAW,  /* any bytes */
+    NAME_INTERCEPT, /* HTTP requests, each judged; also within TLS */
+    NAME_WEB,       /* TLS or HTTP that names the host */
+    NAME_PORT,      /* the same if it is TLS or HTTP; other protocols pass */
+    NAME_RAW,       /* any bytes */
 };
 
 struct network_names {
@@ -29,12 +32,14 @@ struct network_names {
     struct network_names_entry {
         uint16_t at; /* of the name in text */
         uint16_t port;
-        bool deny, raw, below;
+        uint16_t method, path; /* in text, or NETWORK_NAMES_TEXT: any */
+        bool deny, raw, intercept, secret, below;
     } entries[NETWORK_NAMES_MAX];
     char text[NETWORK_NAMES_TEXT];
 };
 
-/* Add an entry; one that is there already changes nothing.
+/* Add an entry; one that is there already changes nothing. Entries that force
+ * interception and raw: for the same name and port exclude each other.
  * ERROR_INVALID_FIELD. */
 gboolean network_names_add(struct network_names *names, const char *entry,
                            GError **error);
@@ -46,6 +51,15 @@ char *network_names_format(const struct network_names *names, unsigned i);
 
 enum network_name_verdict network_names_judge(const struct network_names *names,
                                               const char *name, unsigned port);
+
+/* Return whether the entries allow this request (network_policy.h). */
+bool network_names_judge_request(const struct network_names *names,
+                                 const char *name, unsigned port,
+                                 const char *method, const char *path,
+                                 char **ret_allow);
+
+/* Return whether requests to any name are intercepted. */
+bool network_names_intercept(const struct network_names *names);
 
 /* Return whether the name may be reached by any port. */
 bool network_names_list(const struct network_names *names, const char *name);

@@ -120,6 +120,26 @@ network_policy_judge_name(const struct network_policy *policy, const char *name,
                : NAME_DENIED;
 }
 
+bool network_policy_judge_request(const struct network_policy *policy,
+                                  const char *name, unsigned port,
+                                  const char *method, const char *path,
+                                  char **ret_allow)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    *ret_allow = NULL;
+    if (policy->kind == NETWORK_OPEN)
+        return true;
+    return network_name_normalize(name, normal) &&
+           network_names_judge_request(&policy->names, normal, port, method,
+                                       path, ret_allow);
+}
+
+bool network_policy_intercepts(const struct network_policy *policy)
+{
+    return network_names_intercept(&policy->names);
+}
+
 bool network_policy_has_names(const struct network_policy *policy)
 {
     return policy->names.count > 0;

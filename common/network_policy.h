@@ -24,7 +24,8 @@
  * An entry may also be a name, "api.example.org" or "deny:ads.example.org"
  * (network_name.h): stepback-net then answers the guest's name queries itself,
  * and connections to a name pass through a proxy. Names and addresses do not
- * affect each other.
+ * affect each other. The proxy reads the HTTP requests to a name that is
+ * intercepted, also within TLS, and judges each.
  *
  * "dns" lets the guest query the host's name server, for names that are not
  * listed. That can leak data: the owner of a domain sees the queries for it. So
@@ -106,6 +107,19 @@ bool network_policy_names(const struct network_policy *policy,
 enum network_name_verdict
 network_policy_judge_name(const struct network_policy *policy, const char *name,
                           unsigned port);
+
+/* Return whether the policy allows this request to a name that is intercepted.
+ * path: of the request's target (origin form), without query. It is refused if
+ * the name has entries with paths, and it could mean another path to the
+ * server (network_path.h). ret_allow is set if the request is refused: to the
+ * entry that would allow it, a new string, or NULL. */
+bool network_policy_judge_request(const struct network_policy *policy,
+                                  const char *name, unsigned port,
+                                  const char *method, const char *path,
+                                  char **ret_allow);
+
+/* Return whether requests to any name are intercepted. */
+bool network_policy_intercepts(const struct network_policy *policy);
 
 /* Return whether any entry is a name: name queries are answered by it. */
 bool network_policy_has_names(const struct network_policy *policy);

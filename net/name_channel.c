@@ -13,6 +13,7 @@
 #include "common/fd_message.h"
 
 static const char *const checks[] = {
+    [NAME_INTERCEPT] = "http",
     [NAME_WEB] = "web",
     [NAME_PORT] = "port",
     [NAME_RAW] = "raw",

@@ -7,8 +7,8 @@
  *
  *     {"id":17,"name":"api.example.org","port":443,"check":"web"}
  *
- * id: rises by one. check: the protocols that may pass ("web", "port", "raw",
- * network_policy.h).
+ * id: rises by one. check: the protocols that may pass ("http", "web", "port",
+ * "raw": NAME_INTERCEPT and so on, network_policy.h).
  */
 #ifndef NET_NAME_CHANNEL_H
 #define NET_NAME_CHANNEL_H

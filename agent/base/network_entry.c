@@ -54,8 +54,9 @@ static gboolean add_one(struct network_policy *policy, const char *entry,
 
 static gboolean check_case(const char *entry, GError **error)
 {
-    static const char *const keywords[] = { "raw:", "deny:", "preset:",
-                                            "open", "dns",   "none" };
+    static const char *const keywords[] = {
+        "raw:", "deny:", "intercept:", "preset:", "open", "dns", "none"
+    };
     g_autofree char *problem = NULL;
 
     for (size_t i = 0; i < G_N_ELEMENTS(keywords); i++) {
@@ -91,12 +92,35 @@ static gboolean check_word(const char *entry, GError **error)
     return network_name_problem(error, entry, 1, problem);
 }
 
+/* stepback-proxy does not intercept yet: this is the only place that keeps such
+ * entries from it. */
+static gboolean check_supported(const struct network_policy *policy,
+                                const char *entry, GError **error)
+{
+    return !network_policy_intercepts(policy) ||
+           network_name_problem(
+               error, entry, 1,
+               "methods, paths and intercept: need interception, which this "
+               "version does not have; list the name alone");
+}
+
+static gboolean check_word_of_ours(const char *entry, GError **error)
+{
+    return !g_str_has_prefix(entry, "secret:") ||
+           network_name_problem(error, entry, 1,
+                                "secret: is no entry for a list; use the "
+                                "option --secret");
+}
+
 gboolean network_entry_add(struct network_policy *policy, const char *entry,
                            GError **error)
 {
-    if (!check_case(entry, error) || !check_word(entry, error))
+    if (!check_case(entry, error) || !check_word(entry, error) ||
+        !check_word_of_ours(entry, error))
         return FALSE;
-    return network_preset_name(entry)
-               ? network_preset_add(policy, entry, add_one, error)
-               : add_one(policy, entry, error);
+    if (!(network_preset_name(entry)
+              ? network_preset_add(policy, entry, add_one, error)
+              : add_one(policy, entry, error)))
+        return FALSE;
+    return check_supported(policy, entry, error);
 }

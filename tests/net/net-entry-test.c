@@ -63,6 +63,8 @@ static void test_errors(void)
         { "Deny:a.example", "column 1: write deny: in lower case" },
         { "PRESET:npm", "write preset: in lower case" },
         { "rAw:a.example:22", "write raw: in lower case" },
+        { "INTERCEPT:a.example", "write intercept: in lower case" },
+        { "secret:a.example", "use the option --secret" },
         { "DNS", "write dns in lower case" },
         { "Open", "write open in lower case" },
     };
@@ -75,6 +77,23 @@ static void test_errors(void)
         g_test_message("%s", error->message);
         g_assert_nonnull(strstr(error->message, entries[i][1]));
         g_assert_true(g_utf8_validate(error->message, -1, NULL));
+    }
+}
+
+/* Until the proxy reads requests, no list has entries for that. */
+static void test_interception(void)
+{
+    static const char *const entries[] = { "intercept:a.example",
+                                           "GET:a.example", "a.example/v1",
+                                           "deny:PUT:*.fa\xc3\x9f.de/v1" };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(entries); i++) {
+        g_autofree struct network_policy *policy = g_new0(struct network_policy,
+                                                          1);
+        g_autoptr(GError) error = NULL;
+
+        g_assert_false(network_entry_add(policy, entries[i], &error));
+        g_assert_nonnull(strstr(error->message, "need interception"));
     }
 }
 
@@ -227,6 +246,7 @@ int main(int argc, char **argv)
     make_place(&place);
     g_test_add_func("/entry/names-are-converted", test_conversion);
     g_test_add_func("/entry/errors-show-both-forms", test_errors);
+    g_test_add_func("/entry/interception-is-refused", test_interception);
     g_test_add_data_func("/entry/presets-of-the-user-come-first", &place,
                          test_presets);
     g_test_add_data_func("/entry/errors-of-presets-have-file-and-line", &place,

@@ -59,6 +59,28 @@ static void test_normal_form(void)
     g_assert_cmpint(sizeof(*policy), <=, 32768);
 }
 
+static void test_normal_form_of_requests(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"GET:API.example.org/V1/a.b:c\",\"*.example.org:8443/v1.2\","
+        "\"DELETE:api.example.org:81\",\"intercept:*.X.org:443\","
+        "\"deny:PUT:y.example.org\",\"deny:y.example.org/\","
+        "\"secret:y.example.org\",\"DEAD:BEEF::1\",\"DEAD:beef.org\","
+        "\"GET:API.example.org./V1/a.b:c\"");
+    g_autofree char *text = list_of(policy);
+
+    g_assert_cmpstr(
+        text, ==,
+        "dead:beef::1 GET:api.example.org/V1/a.b:c "
+        "*.example.org:8443/v1.2 DELETE:api.example.org:81 "
+        "intercept:*.x.org:443 deny:PUT:y.example.org deny:y.example.org/ "
+        "secret:y.example.org DEAD:beef.org");
+    g_assert_true(network_policy_intercepts(policy));
+    g_free(policy);
+    policy = policy_of("\"example.org\",\"raw:example.org:22\"");
+    g_assert_false(network_policy_intercepts(policy));
+}
+
 #define L63 "a23456789-123456789-123456789-123456789-123456789-123456789-123"
 
 static const struct {
@@ -67,7 +89,24 @@ static const struct {
     const char *text;
 } bad[] = {
     { "exa mple.org", 4, "letters, digits" },
-    { "example.org/path", 12, "no path" },
+    { "example.org/v1?x", 15, "? # " },
+    { "example.org/%61", 13, "? # " },
+    { "example.org/v1/../x", 16, "no segments '.'" },
+    { "example.org//x", 13, "no '//'" },
+    { "deny:GET:example.org/.", 22, "no segments '.'" },
+    { "example.org:443x/v1", 13, "1 to 65535" },
+    { "get:example.org", 1, "capital letters" },
+    { "GET:localhost", 5, "two labels" },
+    { "GET:1.2.3.4/v1", 5, "ends in a number" },
+    { "GET:", 5, "missing" },
+    { "deny:DELETE:10.0.0.0/8", 13, "excepts names only" },
+    { "raw:GET:example.org:22", 5, "leave out raw:" },
+    { "raw:example.org:22/v1", 19, "leave out raw:" },
+    { "intercept:GET:example.org", 11, "leave it out" },
+    { "intercept:example.org/v1", 22, "leave it out" },
+    { "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF:example.org", 1, "31 letters" },
+    { "https://example.org:443/v1", 1, "only its name" },
+    { "1.2.3.4:80/v1", 0, "not an address" },
     { "https://example.org", 1, "only its name" },
     { "*", 1, "whole first label" },
     { "a.*.org", 3, "whole first label" },
@@ -122,6 +161,53 @@ static void test_errors(void)
         g_assert_true(bad[i].column == 0 || strstr(error->message, column));
     }
     g_assert_false(network_policy_has_names(policy));
+}
+
+static void test_longest_path(void)
+{
+    g_autofree struct network_policy *policy = policy_of("");
+    g_autofree char *most = g_strnfill(NETWORK_PATH_MAX - 1, 'x');
+    g_autofree char *fits = g_strconcat("example.org/", most, NULL);
+    g_autofree char *more = g_strconcat(fits, "x", NULL);
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(network_policy_add(policy, fits, NULL));
+    g_assert_false(network_policy_add(policy, more, &error));
+    g_assert_nonnull(strstr(error->message, "255 characters"));
+}
+
+static const struct {
+    const char *forcing, *raw;
+    bool exclude;
+} pairs[] = {
+    { "intercept:a.example.org", "raw:a.example.org:443", true },
+    { "intercept:a.example.org", "raw:a.example.org:22", false },
+    { "intercept:a.example.org:22", "raw:a.example.org:22", true },
+    { "secret:a.example.org", "raw:a.example.org:80", true },
+    { "deny:PUT:a.example.org", "raw:a.example.org:22", true },
+    { "deny:a.example.org:443/v1", "raw:a.example.org:22", false },
+    { "deny:a.example.org", "raw:a.example.org:22", false },
+    { "intercept:*.example.org", "raw:a.example.org:443", true },
+    { "intercept:*.example.org", "raw:*.example.org:443", true },
+    { "intercept:a.example.org", "raw:*.example.org:443", false },
+    { "GET:a.example.org", "raw:a.example.org:443", false },
+};
+
+static void test_raw_and_interception(void)
+{
+    for (size_t i = 0; i < 2 * G_N_ELEMENTS(pairs); i++) {
+        const char *entries[] = { pairs[i / 2].forcing, pairs[i / 2].raw };
+        g_autofree struct network_policy *policy = policy_of("");
+        g_autoptr(GError) error = NULL;
+
+        g_test_message("%s %s", entries[0], entries[1]);
+        g_assert_true(network_policy_add(policy, entries[i % 2], NULL));
+        g_assert_true(network_policy_add(policy, entries[1 - i % 2], &error) !=
+                      pairs[i / 2].exclude);
+        g_assert_true(!error || (strstr(error->message, entries[0]) &&
+                                 strstr(error->message, entries[1])));
+        g_assert_cmpuint(policy->names.count, ==, error ? 1 : 2);
+    }
 }
 
 static void test_longest_names(void)
@@ -206,6 +292,37 @@ static void test_most_permissive_entry(void)
     JUDGE(policy, "c.example.org", 443, NAME_WEB);
 }
 
+static void test_interception(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"*.example.org\",\"b.example.org:5432\",\"GET:a.org\","
+        "\"b.org/v1\",\"b.org:443\",\"intercept:c.example.org\","
+        "\"deny:PUT:b.example.org\",\"deny:d.org/x\",\"secret:s.org\","
+        "\"s.org:80\",\"s.org:8080\",\"secret:t.org\","
+        "\"raw:*.raw.org:443\",\"intercept:a.raw.org\"");
+
+    JUDGE(policy, "a.example.org", 443, NAME_WEB);
+    JUDGE(policy, "b.example.org", 443, NAME_INTERCEPT);
+    JUDGE(policy, "b.example.org", 5432, NAME_INTERCEPT);
+    JUDGE(policy, "c.example.org", 80, NAME_INTERCEPT);
+    JUDGE(policy, "c.example.org", 22, NAME_DENIED);
+    JUDGE(policy, "a.org", 443, NAME_INTERCEPT);
+    JUDGE(policy, "a.org", 8443, NAME_DENIED);
+    JUDGE(policy, "b.org", 80, NAME_INTERCEPT);
+    JUDGE(policy, "b.org", 443, NAME_PORT);
+    JUDGE(policy, "d.org", 443, NAME_DENIED);
+    JUDGE(policy, "s.org", 80, NAME_INTERCEPT);
+    JUDGE(policy, "s.org", 443, NAME_DENIED);
+    JUDGE(policy, "s.org", 8080, NAME_PORT);
+    JUDGE(policy, "t.org", 443, NAME_DENIED);
+    JUDGE(policy, "a.raw.org", 443, NAME_INTERCEPT);
+    JUDGE(policy, "b.raw.org", 443, NAME_RAW);
+    g_assert_true(network_policy_lists_name(policy, "a.org"));
+    g_assert_false(network_policy_lists_name(policy, "t.org"));
+    g_assert_false(network_policy_lists_name(policy, "d.org"));
+    g_assert_true(network_policy_excepts_name(policy, "d.org"));
+}
+
 static void test_kinds(void)
 {
     g_autofree struct network_policy *policy = policy_of("\"10.0.0.0/8\"");
@@ -260,6 +377,12 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/names/have-one-normal-form", test_normal_form);
     g_test_add_func("/names/errors-have-column-and-remedy", test_errors);
+    g_test_add_func("/names/requests-have-one-normal-form",
+                    test_normal_form_of_requests);
+    g_test_add_func("/names/path-of-255-characters-fits", test_longest_path);
+    g_test_add_func("/names/raw-and-interception-exclude-each-other",
+                    test_raw_and_interception);
+    g_test_add_func("/names/interception", test_interception);
     g_test_add_func("/names/253-characters-fit", test_longest_names);
     g_test_add_func("/names/number-and-text-are-bounded", test_limits);
     g_test_add_func("/names/exceptions-win", test_verdicts);

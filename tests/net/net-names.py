@@ -187,6 +187,19 @@ def test_connections():
     guest.close()
 
 
+def test_intercepted_connections():
+    guest = Guest({"allow": ["GET:api.example.org", "*.example.net",
+                             "deny:a.example.net/v1"]}, lab.DNS)
+    for name, expected in (("api.example.org", "http"),
+                           ("a.example.net", "http"),
+                           ("b.example.net", "web")):
+        connection = guest.connect(address_of(guest, name), port=443)
+        message, proxied = take(guest)
+        equal((message["name"], message["check"]), (name, expected), "check")
+        exchange(connection, proxied)
+    guest.close()
+
+
 def test_other_ports_and_addresses():
     """Only listed ports, only TCP, and only addresses that stand for names."""
     guest = Guest(NAMES, lab.DNS)
@@ -229,7 +242,8 @@ def test_a_stricter_check():
     for before, policy, check_now in (
             ("raw", {"allow": ["api.example.org:443"]}, "port"),
             ("port", {"allow": ["api.example.org"]}, "web"),
-            ("web", "open", "raw"), ("raw", NAMES, "web")):
+            ("web", {"allow": ["intercept:api.example.org"]}, "http"),
+            ("http", "open", "raw"), ("raw", NAMES, "web")):
         connection = guest.connect(address, port=443)
         message, proxied = take(guest)
         equal(message["check"], before, "the check")
