@@ -90,7 +90,8 @@ struct http_relay_ops {
     bool (*wants)(const struct http_relay *relay, enum http_side from);
 
     /* Return whether no output will follow: end the side's input. When both
-     * are over, so is the connection. */
+     * are over, so is the connection. Read and drop for a while what the guest
+     * still sends: closing at once could discard the last output. */
     bool (*is_over)(const struct http_relay *relay, enum http_side to);
 
     /* Return the reason after -1: a text that lives as long as the relay. NULL
