@@ -145,7 +145,7 @@ static char *normalize_header(const char *header)
     };
     g_autofree char *lower = g_ascii_strdown(header, -1);
 
-    if (!has_only(lower, 1, NAME_MAX_LENGTH, "-"))
+    if (!has_only(lower, 1, NAME_MAX_LENGTH, "-_"))
         return NULL;
     for (unsigned i = 0; i < G_N_ELEMENTS(framing); i++) {
         if (strcmp(lower, framing[i]) == 0)

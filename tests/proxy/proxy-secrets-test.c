@@ -17,7 +17,7 @@
 static const char config[] =
     "[{\"name\":\"TOKEN\",\"placeholder\":\"" PLACE "\",\"value\":\"" VALUE
     "\",\"hosts\":[\"API.example.org.\",\"*.example.net\"],"
-    "\"headers\":[\"Authorization\",\"x-api-key\"]},"
+    "\"headers\":[\"Authorization\",\"x-api-key\",\"x_key\"]},"
     "{\"name\":\"OTHER\",\"placeholder\":\"" OTHER
     "\",\"value\":\"the other value, longer than the first one\","
     "\"hosts\":[\"other.example.org\"],\"headers\":[\"x-api-key\"]}]";
@@ -74,6 +74,7 @@ static void test_a_placeholder_becomes_the_value(void)
     expect(HOST, true, "Authorization", "Bearer " PLACE, SECRETS_REPLACED,
            "Bearer " VALUE);
     expect(HOST, true, "X-API-KEY", PLACE, SECRETS_REPLACED, VALUE);
+    expect(HOST, true, "X_Key", PLACE, SECRETS_REPLACED, VALUE);
     expect("a.b.example.net", true, "x-api-key", PLACE PLACE "," PLACE,
            SECRETS_REPLACED, VALUE VALUE "," VALUE);
     expect(HOST, true, "Authorization", "Bearer x", SECRETS_NONE, "");
