@@ -28,9 +28,11 @@ static bool has_certificates, has_bundle;
 
 /* Programs with certificates of their own ignore the system's. */
 static const char *const variables[SETUP_VARIABLES] = {
-    "NODE_EXTRA_CA_CERTS=/" HOST_FILE,
-    "SSL_CERT_FILE=/" BUNDLE,
-    "REQUESTS_CA_BUNDLE=/" BUNDLE,
+    "NODE_EXTRA_CA_CERTS=/" HOST_FILE, "DENO_CERT=/" HOST_FILE,
+    "SSL_CERT_FILE=/" BUNDLE,          "REQUESTS_CA_BUNDLE=/" BUNDLE,
+    "GIT_SSL_CAINFO=/" BUNDLE,         "CURL_CA_BUNDLE=/" BUNDLE,
+    "CARGO_HTTP_CAINFO=/" BUNDLE,      "PIP_CERT=/" BUNDLE,
+    "AWS_CA_BUNDLE=/" BUNDLE,
 };
 
 void setup_open(const char *path)
@@ -49,7 +51,7 @@ bool setup_is_open(void)
  * that a program brings. */
 const char *setup_variable(size_t index)
 {
-    size_t count = !has_certificates ? 0 : has_bundle ? SETUP_VARIABLES : 1;
+    size_t count = !has_certificates ? 0 : has_bundle ? SETUP_VARIABLES : 2;
 
     return index < count ? variables[index] : NULL;
 }

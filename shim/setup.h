@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SETUP_VARIABLES 3
+#define SETUP_VARIABLES 9
 
 struct setup {
     const char *certificates, *git_name, *git_email; /* each may be NULL */

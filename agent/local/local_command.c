@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/local/local_check.h"
+#include "agent/machine/guest_trust.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/host_environ.h"
@@ -209,6 +210,27 @@ static gboolean add_resolver(struct builder *builder, GError **error)
     return TRUE;
 }
 
+/* Files that are used as soon as requests are intercepted, which can begin
+ * while the sandbox runs. */
+static gboolean add_trust(struct builder *builder, GError **error)
+{
+    static const char *const readable[] = { "--perms", "0444", NULL };
+    const char *authority = builder->command->authority;
+    g_autofree char *host = authority ? guest_trust_host_bundle() : NULL;
+    g_autofree char *bundle = authority
+                                  ? g_strconcat(host, "\n", authority, NULL)
+                                  : NULL;
+
+    if (!authority)
+        return TRUE;
+    add_all(builder, readable);
+    if (!add_text(builder, "--ro-bind-data", bundle, GUEST_TRUST_BUNDLE, error))
+        return FALSE;
+    add_all(builder, readable);
+    return add_text(builder, "--ro-bind-data", authority, GUEST_TRUST_AUTHORITY,
+                    error);
+}
+
 /* ---- homes and folders --------------------------------------------------- */
 
 struct place {
@@ -376,8 +398,8 @@ gboolean local_command_build(const struct local_command *command,
     add_helper(&builder);
     add_namespaces(&builder);
     add_system(&builder);
-    ok = add_resolver(&builder, error) && add_places(&builder, error) &&
-         add_shim_file(&builder, error);
+    ok = add_resolver(&builder, error) && add_trust(&builder, error) &&
+         add_places(&builder, error) && add_shim_file(&builder, error);
     add_shim(&builder);
     g_ptr_array_add(builder.argv, NULL);
     *ret_argv = (struct local_argv){

@@ -279,6 +279,7 @@ struct machine *machine_new(const struct machine_kind *kind,
     machine->opaque = opaque;
     machine->times.started = g_get_monotonic_time();
     machine->ports = published_ports_new();
+    machine->trust = guest_trust_new(config);
     if (!bind_ports(machine, error) ||
         !(machine->launch = launch_new(config, error)) ||
         !kind->prepare(machine, error) || !kind->begin(machine, error)) {
@@ -305,6 +306,7 @@ void machine_free(struct machine *machine)
     network_free(machine->network);
     fd_close(&machine->tap);
     published_ports_free(machine->ports);
+    guest_trust_free(machine->trust);
     backends_free(machine->backends);
     launch_free(machine->launch);
     g_free(machine->log_level);

@@ -85,6 +85,10 @@ struct bulk_port *machine_bulk(struct machine *machine);
 /* NULL if the guest has no network, or the network process has ended. */
 struct network *machine_network(struct machine *machine);
 
+/* Have the guest trust what the network policy of its configuration needs, now
+ * that it has changed (guest_trust.h). */
+void machine_update_trust(struct machine *machine);
+
 /* Borrowed: the ports of the host that lead to the guest, and those at which
  * the guest listens. */
 struct published_ports *machine_ports(struct machine *machine);

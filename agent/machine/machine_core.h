@@ -8,6 +8,7 @@
 
 #include "agent/machine/backends.h"
 #include "agent/machine/guest_ports.h"
+#include "agent/machine/guest_trust.h"
 #include "agent/machine/launch.h"
 #include "agent/machine/machine_events.h"
 #include "agent/machine/machine_kind.h"
@@ -67,10 +68,12 @@ struct machine {
     struct backends *backends;
     int tap; /* the guest's network card; -1: it takes a socket */
     struct network *network;
+    struct guest_trust *trust;
     struct published_ports *ports;
     struct guest_ports guest_ports;
     bool runs;          /* the guest's process does */
     bool setup_asked;   /* the guest owes an answer */
+    bool intercepted;   /* the guest got the authority's certificate */
     bool renewal_asked; /* likewise */
     struct machine_folder *folders[SESSION_MAX_DIRECTORIES];
     unsigned n_folders;

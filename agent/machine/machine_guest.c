@@ -11,22 +11,42 @@
 
 /* ---- the guest's environment --------------------------------------------- */
 
-/* Before the folders are mounted: what the shim writes cannot reach them. A
- * machine that keeps its disk may have what an earlier start asked for. */
-static void set_up(struct machine *machine)
+static void send_setup(struct machine *machine, bool always)
 {
     const struct session_config *config = machine->config;
-    bool wanted = config->certificates || config->git.name || config->git.email;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *certificates = guest_trust_certificates(machine->trust,
+                                                             &error);
+    bool wanted = certificates || config->git.name || config->git.email;
 
-    if (!wanted && !config->persistent)
+    if (error)
+        machine_warn(machine, NULL, error->message);
+    machine->intercepted = network_policy_intercepts(&config->network);
+    if (!wanted && !always)
         return;
-    machine->setup_asked = guest_channel_setup(
-        machine_guest(machine), config->certificates, &config->git);
+    machine->setup_asked = guest_channel_setup(machine_guest(machine),
+                                               certificates, &config->git);
     if (!machine->setup_asked && wanted)
         machine_warn(machine, NULL,
                      "the guest image is too old to take the host's "
                      "certificates and git identity; rebuild it with: stepback "
                      "image build");
+}
+
+/* Before the folders are mounted: what the shim writes cannot reach them. A
+ * machine that keeps its disk may have what an earlier start asked for. */
+static void set_up(struct machine *machine)
+{
+    send_setup(machine, machine->config->persistent);
+}
+
+void machine_update_trust(struct machine *machine)
+{
+    if (machine->kind->is_system && machine->stage >= MOUNTING &&
+        machine->stage <= RUNNING &&
+        network_policy_intercepts(&machine->config->network) !=
+            machine->intercepted)
+        send_setup(machine, true);
 }
 
 static void on_setup_failed(const char *reason, void *opaque)

@@ -4,6 +4,7 @@
  */
 #include "agent/session/session_execution.h"
 
+#include "agent/machine/guest_trust.h"
 #include "agent/session/session_folder.h"
 #include "agent/session/session_guard.h"
 #include "common/errors.h"
@@ -292,8 +293,10 @@ static void add_defaults(const struct session_config *config,
                          struct command *command)
 {
     g_auto(GStrv) env = g_steal_pointer(&command->env);
+    g_auto(GStrv)
+        under = command_merge_env(guest_trust_env(config), config->env);
 
-    command->env = command_merge_env(config->env, env);
+    command->env = command_merge_env(under, env);
     if (!command->cwd)
         command->cwd = g_strdup(config->cwd);
     if (!command->user)

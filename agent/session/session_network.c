@@ -37,6 +37,8 @@ static void on_configured(json_t *answer, const GError *error, json_t *data,
     if (!error && change->session->config) {
         change->session->config->network = change->policy;
         session_tell_policy(change->session);
+        if (change->session->machine)
+            machine_update_trust(change->session->machine);
     }
     change->done(NULL, told, change->opaque);
     g_free(change);

@@ -75,8 +75,9 @@ class Place:
         os.symlink(os.path.join(os.path.dirname(FAKE_QEMU),
                                 "stdio-mount-daemon"),
                    os.path.join(self.libexec, "stepback-virtiofsd"))
-        os.symlink(os.path.join(BUILDDIR, "stepback-net"),
-                   os.path.join(self.libexec, "stepback-net"))
+        for name in ("stepback-net", "stepback-proxy"):
+            os.symlink(os.path.join(BUILDDIR, name),
+                       os.path.join(self.libexec, name))
 
     def unmount(self):
         """What killed daemons have left mounted."""
