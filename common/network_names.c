@@ -451,11 +451,14 @@ bool network_names_have_wildcard(const struct network_names *names,
     return false;
 }
 
-bool network_names_intercept(const struct network_names *names)
+bool network_names_intercept(const struct network_names *names,
+                             const char *name)
 {
     for (unsigned i = 0; i < names->count; i++) {
-        if (names->entries[i].intercept || names->entries[i].secret ||
-            is_partial(&names->entries[i]))
+        const struct network_names_entry *entry = &names->entries[i];
+
+        if ((forces_interception(entry) || is_partial(entry)) &&
+            (!name || includes(names, entry, name)))
             return true;
     }
     return false;

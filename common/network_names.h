@@ -58,8 +58,10 @@ bool network_names_judge_request(const struct network_names *names,
                                  const char *method, const char *path,
                                  char **ret_allow);
 
-/* Return whether requests to any name are intercepted. */
-bool network_names_intercept(const struct network_names *names);
+/* Return whether requests to the name (NULL: any) are intercepted, on any
+ * port. */
+bool network_names_intercept(const struct network_names *names,
+                             const char *name);
 
 /* Return whether the name may be reached by any port. */
 bool network_names_list(const struct network_names *names, const char *name);

@@ -137,7 +137,17 @@ bool network_policy_judge_request(const struct network_policy *policy,
 
 bool network_policy_intercepts(const struct network_policy *policy)
 {
-    return network_names_intercept(&policy->names);
+    return network_names_intercept(&policy->names, NULL);
+}
+
+bool network_policy_intercepts_name(const struct network_policy *policy,
+                                    const char *name)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal) &&
+           network_names_list(&policy->names, normal) &&
+           network_names_intercept(&policy->names, normal);
 }
 
 bool network_policy_has_names(const struct network_policy *policy)

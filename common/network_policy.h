@@ -121,6 +121,11 @@ bool network_policy_judge_request(const struct network_policy *policy,
 /* Return whether requests to any name are intercepted. */
 bool network_policy_intercepts(const struct network_policy *policy);
 
+/* Return whether the policy lists the name, and requests to it are intercepted,
+ * on any port. */
+bool network_policy_intercepts_name(const struct network_policy *policy,
+                                    const char *name);
+
 /* Return whether any entry is a name: name queries are answered by it. */
 bool network_policy_has_names(const struct network_policy *policy);
 

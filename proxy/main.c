@@ -24,7 +24,7 @@ enum {
 };
 
 struct options {
-    int connections_fd, control_fd;
+    int connections_fd, control_fd, trust_fd;
 };
 
 struct proxy {
@@ -105,7 +105,7 @@ static int serve(enum sandbox_action action, void *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = { -1, -1 };
+    struct options options = { -1, -1, -1 };
     const struct program program = {
         .name = "stepback-proxy",
         .purpose = "- a guest's connections to names",
@@ -113,7 +113,10 @@ int main(int argc, char **argv)
                    "stepback-net's channel for new connections",
                    &options.connections_fd },
                  { "control-fd", "the supervisor's control socket",
-                   &options.control_fd } },
+                   &options.control_fd },
+                 { "trust-fd",
+                   "certificates of the authorities of servers (PEM)",
+                   &options.trust_fd } },
         .serve = serve,
         .opaque = &options,
     };

@@ -70,6 +70,11 @@ char *guest_trust_certificates(struct guest_trust *trust, GError **error)
     return g_strconcat(given ? given : "", own, NULL);
 }
 
+const char *guest_trust_given(const struct guest_trust *trust)
+{
+    return trust->config->certificates;
+}
+
 /* Of Debian and Arch Linux, Fedora, openSUSE, and others. */
 char *guest_trust_host_bundle(void)
 {

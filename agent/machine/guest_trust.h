@@ -39,6 +39,10 @@ gboolean guest_trust_issue(struct guest_trust *trust, const char *name,
  * others are returned. */
 char *guest_trust_certificates(struct guest_trust *trust, GError **error);
 
+/* Return the certificates that were given for the guest, in PEM, or NULL.
+ * Borrowed. */
+const char *guest_trust_given(const struct guest_trust *trust);
+
 /* Return the host's bundle, a new string in PEM, which may be empty. */
 char *guest_trust_host_bundle(void);
 

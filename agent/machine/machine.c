@@ -161,7 +161,7 @@ static gboolean start_network(struct machine *machine, int *ret_fd,
     *ret_fd = -1;
     if (policy->kind == NETWORK_DISABLED)
         return TRUE;
-    machine->network = network_new(machine->launch->net, policy,
+    machine->network = network_new(machine->launch->net, policy, machine->trust,
                                    machine->log_level, machine->tap,
                                    &network_callbacks, machine, ret_fd, error);
     for (unsigned i = 0;

@@ -404,13 +404,14 @@ static void on_proxy_warning(json_t *payload, void *opaque)
 
 static gboolean begin(struct network *network, struct pairs *pairs,
                       const struct network_policy *policy,
-                      const char *log_level, GError **error)
+                      struct guest_trust *trust, const char *log_level,
+                      GError **error)
 {
     network->runs = true;
     network->ports = pairs->ports[0];
     network->link = control_link_new_bounded(pairs->control[0], PEER_LINE_MAX,
                                              &link_callbacks, network);
-    network->proxy = network_proxy_new(pairs->names[0], log_level,
+    network->proxy = network_proxy_new(pairs->names[0], trust, log_level,
                                        network->records, on_proxy_warning,
                                        network);
     name_server_changed(&network->resolv_conf);
@@ -425,8 +426,8 @@ static gboolean begin(struct network *network, struct pairs *pairs,
 
 struct network *network_new(const char *program,
                             const struct network_policy *policy,
-                            const char *log_level, int tap,
-                            const struct network_callbacks *callbacks,
+                            struct guest_trust *trust, const char *log_level,
+                            int tap, const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error)
 {
     struct pairs pairs = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
@@ -446,7 +447,7 @@ struct network *network_new(const char *program,
         g_free(network);
         return NULL;
     }
-    if (!begin(network, &pairs, policy, log_level, error)) {
+    if (!begin(network, &pairs, policy, trust, log_level, error)) {
         fd_close(&pairs.stream[0]);
         network_free(network);
         return NULL;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "agent/client/control_link.h"
+#include "agent/machine/guest_trust.h"
 #include "agent/machine/published_ports.h"
 #include "common/network_policy.h"
 
@@ -32,14 +33,14 @@ struct network_callbacks {
     void (*ended)(const GError *error, void *opaque);
 };
 
-/* Start program (its path; NULL: not installed). policy is copied. tap:
- * the guest's tap device (borrowed), or -1: then ret_fd is the socket for
- * QEMU's stream of frames, and the caller owns it. On failure return
+/* Start program (its path; NULL: not installed). policy is copied; trust is
+ * borrowed. tap: the guest's tap device (borrowed), or -1: then ret_fd is the
+ * socket for QEMU's stream of frames, and the caller owns it. On failure return
  * NULL with ERROR_VM_LAUNCH_FAILED. */
 struct network *network_new(const char *program,
                             const struct network_policy *policy,
-                            const char *log_level, int tap,
-                            const struct network_callbacks *callbacks,
+                            struct guest_trust *trust, const char *log_level,
+                            int tap, const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error);
 
 /* Free the network; a running process is killed and waiting requests fail. NULL

@@ -34,7 +34,8 @@ static bool helps(const struct network_policy *policy, const char *entry)
     *after = *policy;
     after->kind = NETWORK_ALLOW;
     return network_name_parse(entry, &name, NULL) && !name.deny &&
-           !name.below && network_policy_add(after, entry, NULL) &&
+           !name.below && !name.secret &&
+           network_policy_add(after, entry, NULL) &&
            network_policy_judge_name(
                after, name.text, name.port ? name.port : 443) != NAME_DENIED;
 }

@@ -13,6 +13,7 @@
 #include "agent/base/install_paths.h"
 #include "agent/machine/name_lookup.h"
 #include "agent/machine/network_hint.h"
+#include "agent/machine/trust_file.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -29,6 +30,7 @@ enum {
 struct network_proxy {
     int channel;
     char *log_level;
+    struct guest_trust *trust;
     struct network_records *records;
     network_proxy_warning warning;
     void *opaque;
@@ -82,6 +84,39 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
         name_lookup_start(proxy->lookup, name, on_found, query);
 }
 
+/* ---- certificates -------------------------------------------------------- */
+
+static void clear_text(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    g_free(text);
+}
+
+/* A taken over process could ask for any name: only those that are intercepted
+ * have a certificate. */
+static void certify(struct network_proxy *proxy, json_t *payload)
+{
+    const char *name = json_string_value(json_object_get(payload, "name"));
+    g_autofree char *chain = NULL;
+    char *key = NULL;
+    g_autoptr(GError) error = NULL;
+
+    if (!name)
+        return;
+    if (!network_policy_intercepts_name(&proxy->policy, name))
+        g_set_error_literal(&error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the network policy does not intercept it");
+    else
+        guest_trust_issue(proxy->trust, name, &chain, &key, &error);
+    control_link_request(proxy->link, "certificate",
+                         json_pack("{s:s, s:s?, s:s?, s:s?}", "name", name,
+                                   "chain", chain, "key", key, "error",
+                                   error ? error->message : NULL),
+                         NULL, NULL);
+    clear_text(key);
+}
+
 /* ---- messages of the process --------------------------------------------- */
 
 static const char *text_of(json_t *payload, const char *key)
@@ -132,6 +167,14 @@ static void record(struct network_proxy *proxy, json_t *payload)
     network_records_add(proxy->records, payload, allow);
 }
 
+static void record_request(struct network_proxy *proxy, json_t *payload)
+{
+    g_autofree char *allow = network_hint_check(
+        &proxy->policy, json_string_value(json_object_get(payload, "allow")));
+
+    network_records_add_request(proxy->records, payload, allow);
+}
+
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
@@ -139,6 +182,12 @@ static void on_event(struct control_link *link, const char *type,
 
     if (strcmp(type, "event.resolve") == 0)
         resolve(proxy, payload);
+    else if (strcmp(type, "event.certificate") == 0)
+        certify(proxy, payload);
+    else if (strcmp(type, "event.request") == 0)
+        record_request(proxy, payload);
+    else if (strcmp(type, "event.requests_untold") == 0)
+        network_records_miss_requests(proxy->records, payload);
     else if (strcmp(type, "event.connections_untold") == 0)
         network_records_miss(proxy->records, payload);
     else if (strcmp(type, "event.connection") == 0) {
@@ -208,7 +257,7 @@ static const struct child_callbacks child_callbacks = {
     .exited = on_exited,
 };
 
-static struct child *spawn(struct network_proxy *proxy, int control,
+static struct child *spawn(struct network_proxy *proxy, int control, int trust,
                            GError **error)
 {
     g_autofree char *program = install_paths_find_helper(NETWORK_PROXY_PROGRAM);
@@ -217,9 +266,11 @@ static struct child *spawn(struct network_proxy *proxy, int control,
                                                   proxy->channel);
     g_autofree char *level = g_strdup_printf("--log-level=%s",
                                              proxy->log_level);
+    g_autofree char *trust_fd = g_strdup_printf("--trust-fd=%d", trust);
     g_autofree char *missing = NULL;
-    const char *const argv[] = { program, channel_fd, control_fd, level, NULL };
-    const int fds[] = { proxy->channel, control };
+    const char *const argv[] = { program,  channel_fd, control_fd,
+                                 trust_fd, level,      NULL };
+    const int fds[] = { proxy->channel, control, trust };
 
     if (program)
         return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
@@ -232,14 +283,17 @@ static struct child *spawn(struct network_proxy *proxy, int control,
 
 static gboolean start(struct network_proxy *proxy, GError **error)
 {
+    fd_auto int trust = trust_file_open(guest_trust_given(proxy->trust), error);
     int control[2];
 
+    if (trust < 0)
+        return FALSE;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                     "cannot make a socket pair: %s", g_strerror(errno));
         return FALSE;
     }
-    proxy->process = spawn(proxy, control[1], error);
+    proxy->process = spawn(proxy, control[1], trust, error);
     fd_close(&control[1]);
     if (!proxy->process) {
         fd_close(&control[0]);
@@ -321,7 +375,8 @@ network_proxy_policy(const struct network_proxy *proxy)
     return &proxy->policy;
 }
 
-struct network_proxy *network_proxy_new(int channel, const char *log_level,
+struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
+                                        const char *log_level,
                                         struct network_records *records,
                                         network_proxy_warning warning,
                                         void *opaque)
@@ -331,6 +386,7 @@ struct network_proxy *network_proxy_new(int channel, const char *log_level,
     proxy->channel = channel;
     proxy->log_level = g_strdup(log_level);
     proxy->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    proxy->trust = trust;
     proxy->records = records;
     proxy->warning = warning;
     proxy->opaque = opaque;

@@ -3,7 +3,8 @@
  * network_proxy - the process stepback-proxy beside stepback-net.
  *
  * stepback-net hands it the guest's connections to names; this side gives it
- * the names' addresses, and reports what it refuses. It is started with the
+ * the names' addresses, and certificates for names whose requests are
+ * intercepted, and reports what it refuses. It is started with the
  * first policy that has names, and started again if it ends; its connections
  * end with it, and the guest may open new ones.
  *
@@ -15,6 +16,7 @@
 #include <jansson.h>
 
 #include "agent/client/control_link.h"
+#include "agent/machine/guest_trust.h"
 #include "agent/machine/network_records.h"
 #include "common/network_policy.h"
 
@@ -26,8 +28,9 @@ struct network_proxy;
 typedef void (*network_proxy_warning)(json_t *payload, void *opaque);
 
 /* channel: the end of stepback-net's channel (net/name_channel.h) for the
- * proxy; taken. records: borrowed. */
-struct network_proxy *network_proxy_new(int channel, const char *log_level,
+ * proxy; taken. trust, records: borrowed. */
+struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
+                                        const char *log_level,
                                         struct network_records *records,
                                         network_proxy_warning warning,
                                         void *opaque);

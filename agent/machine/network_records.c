@@ -16,8 +16,10 @@ enum {
 
 struct network_records {
     GQueue list; /* of JSON objects, the oldest first */
-    gint64 last_id;
+    GQueue requests;
+    gint64 last_id, last_request;
     guint64 forgotten, missed;
+    guint64 requests_forgotten, requests_missed;
     guint64 closed, refused, failed;
 };
 
@@ -36,6 +38,7 @@ void network_records_free(struct network_records *records)
     if (!records)
         return;
     g_queue_clear_full(&records->list, drop);
+    g_queue_clear_full(&records->requests, drop);
     g_free(records);
 }
 
@@ -102,15 +105,21 @@ static json_t *describe(json_t *payload, const char *verdict)
         number_of(payload, "to_guest"), "milliseconds", milliseconds);
 }
 
+/* Add a record (taken) to a list. Return how many were removed from it. */
+static unsigned push(GQueue *list, json_t *record, gint64 *last_id)
+{
+    json_object_set_new(record, "id", json_integer(++*last_id));
+    g_queue_push_tail(list, record);
+    if (list->length <= NETWORK_RECORDS_MAX)
+        return 0;
+    json_decref(g_queue_pop_head(list));
+    return 1;
+}
+
 /* Keep a record (taken). */
 static void keep(struct network_records *records, json_t *record)
 {
-    json_object_set_new(record, "id", json_integer(++records->last_id));
-    g_queue_push_tail(&records->list, record);
-    if (records->list.length > NETWORK_RECORDS_MAX) {
-        json_decref(g_queue_pop_head(&records->list));
-        records->forgotten++;
-    }
+    records->forgotten += push(&records->list, record, &records->last_id);
 }
 
 /* ---- interface ----------------------------------------------------------- */
@@ -161,6 +170,32 @@ void network_records_miss(struct network_records *records, json_t *payload)
     records->missed += (guint64)number_of(payload, "count");
 }
 
+void network_records_add_request(struct network_records *records,
+                                 json_t *payload, const char *allow)
+{
+    g_autofree char *time = format_start(0);
+    json_int_t status = MIN(number_of(payload, "status"), 999);
+    bool refused = g_strcmp0(
+                       json_string_value(json_object_get(payload, "verdict")),
+                       "allowed") != 0;
+    json_t *record = json_pack(
+        "{s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o}", "time", time, "connection",
+        number_of(payload, "id"), "method", copy_text(payload, "method"),
+        "path", copy_text(payload, "path"), "status",
+        status > 0 ? json_integer(status) : json_null(), "verdict",
+        refused ? "refused" : "allowed", "reason", copy_text(payload, "reason"),
+        "allow", text_json(allow));
+
+    records->requests_forgotten += push(&records->requests, record,
+                                        &records->last_request);
+}
+
+void network_records_miss_requests(struct network_records *records,
+                                   json_t *payload)
+{
+    records->requests_missed += (guint64)number_of(payload, "count");
+}
+
 json_t *network_records_count(const struct network_records *records)
 {
     return json_pack("{s:I, s:I, s:I}", "closed", (json_int_t)records->closed,
@@ -171,7 +206,7 @@ json_t *network_records_count(const struct network_records *records)
 json_t *network_records_to_json(const struct network_records *records,
                                 json_t *open)
 {
-    json_t *list = json_array(), *connection;
+    json_t *list = json_array(), *requests = json_array(), *connection;
     size_t i;
 
     for (GList *at = records->list.head; at; at = at->next)
@@ -187,7 +222,12 @@ json_t *network_records_to_json(const struct network_records *records,
         json_object_set_new(record, "id", json_null());
         json_array_append_new(list, record);
     }
-    return json_pack("{s:o, s:I, s:I}", "connections", list, "forgotten",
-                     (json_int_t)records->forgotten, "missed",
-                     (json_int_t)records->missed);
+    for (GList *at = records->requests.head; at; at = at->next)
+        json_array_append(requests, at->data);
+    return json_pack("{s:o, s:I, s:I, s:o, s:I, s:I}", "connections", list,
+                     "forgotten", (json_int_t)records->forgotten, "missed",
+                     (json_int_t)records->missed, "requests", requests,
+                     "requests_forgotten",
+                     (json_int_t)records->requests_forgotten, "requests_missed",
+                     (json_int_t)records->requests_missed);
 }

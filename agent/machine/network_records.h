@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * network_records - the guest's recent connections, and what was refused.
+ * network_records - the guest's recent connections and intercepted requests,
+ * and what was refused.
  *
- * The newest NETWORK_RECORDS_MAX that are over. The processes of the network
- * read data of the guest: texts are shortened, and numbers are not relied on.
+ * The newest NETWORK_RECORDS_MAX that are over, and as many requests. The
+ * processes of the network read data of the guest: texts are shortened, and
+ * numbers are not relied on.
  *
  * Threads: one.
  */
@@ -31,6 +33,15 @@ void network_records_refuse(struct network_records *records, json_t *payload,
 
 /* Further ones (event.connections_untold) are not known one by one. */
 void network_records_miss(struct network_records *records, json_t *payload);
+
+/* Record a request: event.request of proxy/control.h (borrowed). allow: as
+ * above. */
+void network_records_add_request(struct network_records *records,
+                                 json_t *payload, const char *allow);
+
+/* The same as network_records_miss(), for event.requests_untold. */
+void network_records_miss_requests(struct network_records *records,
+                                   json_t *payload);
 
 /* Return {"closed","refused","failed"}: numbers of records so far. */
 json_t *network_records_count(const struct network_records *records);

@@ -71,6 +71,50 @@ static void test_hostile(void)
     network_records_free(records);
 }
 
+static void test_requests(void)
+{
+    struct network_records *records = network_records_new();
+    json_t *allowed = json_pack("{s:i, s:s, s:s, s:i, s:s, s:n, s:n}", "id", 3,
+                                "method", "GET", "path", "/v1", "status", 200,
+                                "verdict", "allowed", "reason", "allow");
+    json_t *odd = json_pack("{s:s, s:I, s:i}", "method", "\xc3\xbc", "status",
+                            (json_int_t)G_MAXINT64, "path", 5);
+    json_t *untold = json_pack("{s:i}", "count", 7), *answer, *list, *record;
+
+    network_records_add_request(records, allowed, NULL);
+    network_records_add_request(records, odd, "GET:a.org");
+    network_records_miss_requests(records, untold);
+    answer = network_records_to_json(records, NULL);
+    list = json_object_get(answer, "requests");
+    record = json_array_get(list, 0);
+    g_assert_cmpstr(text(record, "method"), ==, "GET");
+    g_assert_cmpstr(text(record, "verdict"), ==, "allowed");
+    g_assert_cmpint(json_integer_value(json_object_get(record, "status")), ==,
+                    200);
+    record = json_array_get(list, 1);
+    g_assert_cmpstr(text(record, "verdict"), ==, "refused");
+    g_assert_cmpstr(text(record, "allow"), ==, "GET:a.org");
+    g_assert_cmpint(json_integer_value(json_object_get(record, "status")), ==,
+                    999);
+    g_assert_null(text(record, "path"));
+    g_assert_cmpint(
+        json_integer_value(json_object_get(answer, "requests_missed")), ==, 7);
+    json_decref(answer);
+    for (int i = 0; i < NETWORK_RECORDS_MAX + 5; i++)
+        network_records_add_request(records, allowed, NULL);
+    answer = network_records_to_json(records, NULL);
+    g_assert_cmpuint(json_array_size(json_object_get(answer, "requests")), ==,
+                     NETWORK_RECORDS_MAX);
+    g_assert_cmpint(
+        json_integer_value(json_object_get(answer, "requests_forgotten")), ==,
+        7);
+    json_decref(answer);
+    json_decref(allowed);
+    json_decref(odd);
+    json_decref(untold);
+    network_records_free(records);
+}
+
 /* A list that a taken over process sends. */
 static void test_many_open(void)
 {
@@ -127,6 +171,7 @@ static void test_hints(void)
     }
     g_assert_null(network_hint_check(policy, "open"));
     g_assert_null(network_hint_check(policy, "dns"));
+    g_assert_null(network_hint_check(policy, "secret:a.example.org"));
     g_assert_null(network_hint_check(policy, "169.254.169.254:80"));
     g_assert_null(network_hint_check(policy, "0.0.0.0/0"));
     g_assert_null(network_hint_check(policy, "::/0"));
@@ -139,6 +184,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/network-records/the newest are kept", test_bound);
     g_test_add_func("/network-records/hostile input is bounded", test_hostile);
+    g_test_add_func("/network-records/requests are kept apart", test_requests);
     g_test_add_func("/network-records/open ones are bounded", test_many_open);
     g_test_add_func("/network-records/no entry is offered that a guest chose "
                     "to open more",
