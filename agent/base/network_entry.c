@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/base/network_preset.h"
+#include "common/errors.h"
 
 /* Return a new string: the entry with A-labels. */
 static char *convert(const char *entry, GError **error)
@@ -92,16 +93,27 @@ static gboolean check_word(const char *entry, GError **error)
     return network_name_problem(error, entry, 1, problem);
 }
 
-/* stepback-proxy does not intercept yet: this is the only place that keeps such
- * entries from it. */
+/* stepback-proxy does not intercept yet: this is the only place that keeps
+ * entries and secrets from it that need that. */
+gboolean network_entry_check_interception(const char *object, GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "%s need interception, which this version does not have; list "
+                "the name alone",
+                object);
+    return FALSE;
+}
+
 static gboolean check_supported(const struct network_policy *policy,
                                 const char *entry, GError **error)
 {
+    g_autofree char *shown = network_name_printable(entry);
+    g_autofree char *object = g_strdup_printf(
+        "the network policy's entry '%s': methods, paths and intercept:",
+        shown);
+
     return !network_policy_intercepts(policy) ||
-           network_name_problem(
-               error, entry, 1,
-               "methods, paths and intercept: need interception, which this "
-               "version does not have; list the name alone");
+           network_entry_check_interception(object, error);
 }
 
 static gboolean check_word_of_ours(const char *entry, GError **error)

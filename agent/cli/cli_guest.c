@@ -12,6 +12,7 @@
 #include "agent/machine/host_identity.h"
 #include "agent/machine/share_check.h"
 #include "agent/wire/env_json.h"
+#include "agent/base/network_entry.h"
 #include "common/json_bytes.h"
 
 void cli_guest_clear(struct cli_guest *guest)
@@ -22,6 +23,7 @@ void cli_guest_clear(struct cli_guest *guest)
     g_free(guest->user);
     g_free(guest->git_identity);
     g_strfreev(guest->certificates);
+    g_strfreev(guest->secrets);
 }
 
 static bool is_word(const char *text, const char *word)
@@ -78,6 +80,39 @@ static void replace(char **string, const char *value)
     *string = g_strdup(value);
 }
 
+/* Return the option with an absolute path: a new string. */
+static char *complete_secret(const char *text)
+{
+    const char *from = strstr(text, "=file:"), *path, *at;
+    g_autofree char *given = NULL, *absolute = NULL;
+
+    if (!from || from != strchr(text, '='))
+        return g_strdup(text);
+    path = from + strlen("=file:");
+    at = strrchr(path, '@');
+    given = g_strndup(path, at ? (gsize)(at - path) : strlen(path));
+    absolute = *given ? g_canonicalize_filename(given, NULL) : g_strdup("");
+    return g_strdup_printf("%.*s%s%s", (int)(path - text), text, absolute,
+                           at ? at : "");
+}
+
+static gboolean add_secrets(char *const *options, struct session_config *config,
+                            GError **error)
+{
+    if (options && *options &&
+        !network_entry_check_interception("secrets", error))
+        return FALSE;
+    for (; options && *options; options++) {
+        g_autofree char *text = complete_secret(*options);
+
+        if (secret_list_add_option(config->secrets, text, error))
+            continue;
+        g_prefix_error(error, "--secret: ");
+        return FALSE;
+    }
+    return TRUE;
+}
+
 gboolean cli_guest_apply(const struct cli_guest *guest,
                          struct session_config *config, GError **error)
 {
@@ -86,6 +121,8 @@ gboolean cli_guest_apply(const struct cli_guest *guest,
 
     replace(&config->cwd, guest->workdir);
     replace(&config->user, guest->user);
+    if (!add_secrets(guest->secrets, config, error))
+        return FALSE;
     if (!guest->env && !guest->env_files)
         return TRUE;
     env = cli_env_read(guest->env_files, guest->env, folders, error);
@@ -204,6 +241,8 @@ const char *cli_guest_conflict(const struct cli_guest *guest, json_t *session,
         return "--git-identity";
     if (!has_certificates(guest->certificates, session))
         return "--ca-certificates";
+    if (guest->secrets && *guest->secrets)
+        return "--secret";
     if (!executions)
         return NULL;
     if (!has_variables(guest, session))

@@ -18,6 +18,7 @@ struct cli_guest {
     char *workdir, *user;
     char *git_identity;  /* host, none, or NAME <ADDRESS> */
     char **certificates; /* files; "none" leaves out the host's */
+    char **secrets;      /* NAME=SOURCE@HOSTS */
 };
 
 #define CLI_GUEST_HOST "host"
@@ -64,6 +65,14 @@ struct cli_guest {
           "who commits in the guest: host (default: that of your own git "     \
           "configuration), none, or \"NAME <ADDRESS>\"",                       \
           "IDENTITY" },                                                        \
+        { "secret",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING_ARRAY,                                           \
+          &(guest)->secrets,                                                   \
+          "put a value into requests to these hosts; SOURCE: env:VARIABLE, "   \
+          "file:FILE, command:LINE; the guest has a placeholder (repeatable)", \
+          "NAME=SOURCE@HOST[,HOST]" },                                         \
     {                                                                          \
         "ca-certificates", 0, 0, G_OPTION_ARG_FILENAME_ARRAY,                  \
             &(guest)->certificates,                                            \

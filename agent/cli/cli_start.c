@@ -12,6 +12,7 @@
 #include "agent/cli/cli_sandbox.h"
 #include "agent/sandbox/sandbox_name.h"
 #include "agent/sandbox/sandbox_spawn.h"
+#include "agent/wire/secret_json.h"
 #include "agent/sandbox/sandbox_store.h"
 #include "agent/machine/share_check.h"
 #include "agent/wire/config_json.h"
@@ -79,10 +80,24 @@ static json_t *wait_with_progress(int ready, GError **error)
 /* ---- start --------------------------------------------------------------- */
 
 /* Start the supervisor with this lock (taken). */
+/* secrets: secret.h. */
+static int spawn(const char *name, int lock_fd, const GPtrArray *secrets,
+                 GError **error)
+{
+    char **env = secret_list_pass_on(secrets);
+    int ready = sandbox_spawn(name, lock_fd, env, error);
+
+    for (char **entry = env; *entry; entry++)
+        explicit_bzero(*entry, strlen(*entry));
+    g_strfreev(env);
+    return ready;
+}
+
 static struct sandbox_record *start(const char *name, int lock_fd,
+                                    const GPtrArray *secrets,
                                     json_t **ret_session, GError **error)
 {
-    int ready = sandbox_spawn(name, lock_fd, error);
+    int ready = spawn(name, lock_fd, secrets, error);
     struct sandbox_record *record;
     json_t *session;
 
@@ -197,7 +212,7 @@ struct sandbox_record *cli_start_new(const char *name,
     fd_close(&claim);
     if (lock < 0)
         return NULL;
-    record = start(created, lock, ret_session, error);
+    record = start(created, lock, config->secrets, ret_session, error);
     if (!record)
         remove_failed(created);
     return record;
@@ -207,10 +222,14 @@ struct sandbox_record *cli_start_again(struct sandbox_record *record,
                                        json_t **ret_session, GError **error)
 {
     g_autofree char *name = g_strdup(record->name);
-    int lock = sandbox_store_lock(record->dir_fd, error);
+    json_t *session = json_object_get(record->config, "session");
+    g_autoptr(GPtrArray) secrets = secret_list_new();
+    int lock = -1;
 
+    if (secrets_from_json(json_object_get(session, "secrets"), secrets, error))
+        lock = sandbox_store_lock(record->dir_fd, error);
     sandbox_record_free(record);
     if (lock < 0)
         g_prefix_error(error, "sandbox %s: ", name);
-    return lock < 0 ? NULL : start(name, lock, ret_session, error);
+    return lock < 0 ? NULL : start(name, lock, secrets, ret_session, error);
 }

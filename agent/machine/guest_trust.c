@@ -56,12 +56,36 @@ gboolean guest_trust_issue(struct guest_trust *trust, const char *name,
                                        ret_key, error);
 }
 
+/* ---- the policy ---------------------------------------------------------- */
+
+bool guest_trust_intercepts(const struct session_config *config)
+{
+    return config->secrets->len > 0 ||
+           network_policy_intercepts(&config->network);
+}
+
+struct network_policy *guest_trust_policy(const struct guest_trust *trust,
+                                          const struct network_policy *policy)
+{
+    struct network_policy *copy = g_new(struct network_policy, 1);
+
+    *copy = *policy;
+    if (!secret_list_intercept(trust->config->secrets, copy, NULL))
+        *copy = (struct network_policy){ .kind = NETWORK_DISABLED };
+    return copy;
+}
+
+const GPtrArray *guest_trust_secrets(const struct guest_trust *trust)
+{
+    return trust->config->secrets;
+}
+
 /* ---- certificates -------------------------------------------------------- */
 
 char *guest_trust_certificates(struct guest_trust *trust, GError **error)
 {
     const char *given = trust->config->certificates;
-    const char *own = network_policy_intercepts(&trust->config->network)
+    const char *own = guest_trust_intercepts(trust->config)
                           ? guest_trust_authority(trust, error)
                           : NULL;
 
@@ -112,7 +136,7 @@ static const char *const variables[] = {
 char *const *guest_trust_env(const struct session_config *config)
 {
     return config->isolation == ISOLATION_LOCAL &&
-                   network_policy_intercepts(&config->network)
+                   guest_trust_intercepts(config)
                ? (char *const *)variables
                : NULL;
 }

@@ -39,6 +39,18 @@ gboolean guest_trust_issue(struct guest_trust *trust, const char *name,
  * others are returned. */
 char *guest_trust_certificates(struct guest_trust *trust, GError **error);
 
+/* Return whether requests to any name are intercepted, by the policy of config
+ * or because of its secrets. */
+bool guest_trust_intercepts(const struct session_config *config);
+
+/* Return a copy of a policy that intercepts requests to the hosts of secrets,
+ * too: a new struct. A policy that cannot becomes "disabled". */
+struct network_policy *guest_trust_policy(const struct guest_trust *trust,
+                                          const struct network_policy *policy);
+
+/* Return the secrets of config. Borrowed. */
+const GPtrArray *guest_trust_secrets(const struct guest_trust *trust);
+
 /* Return the certificates that were given for the guest, in PEM, or NULL.
  * Borrowed. */
 const char *guest_trust_given(const struct guest_trust *trust);

@@ -280,7 +280,8 @@ struct machine *machine_new(const struct machine_kind *kind,
     machine->times.started = g_get_monotonic_time();
     machine->ports = published_ports_new();
     machine->trust = guest_trust_new(config);
-    if (!bind_ports(machine, error) ||
+    if (!secret_list_read(config->secrets, error) ||
+        !bind_ports(machine, error) ||
         !(machine->launch = launch_new(config, error)) ||
         !kind->prepare(machine, error) || !kind->begin(machine, error)) {
         machine_free(machine);

@@ -21,7 +21,7 @@ static void send_setup(struct machine *machine, bool always)
 
     if (error)
         machine_warn(machine, NULL, error->message);
-    machine->intercepted = network_policy_intercepts(&config->network);
+    machine->intercepted = guest_trust_intercepts(config);
     if (!wanted && !always)
         return;
     machine->setup_asked = guest_channel_setup(machine_guest(machine),
@@ -44,8 +44,7 @@ void machine_update_trust(struct machine *machine)
 {
     if (machine->kind->is_system && machine->stage >= MOUNTING &&
         machine->stage <= RUNNING &&
-        network_policy_intercepts(&machine->config->network) !=
-            machine->intercepted)
+        guest_trust_intercepts(machine->config) != machine->intercepted)
         send_setup(machine, true);
 }
 

@@ -38,6 +38,7 @@ struct network {
     struct control_link *link;
     struct network_proxy *proxy; /* for names */
     struct network_records *records;
+    struct guest_trust *trust;
     int ports; /* sockets of published ports go this way */
     const struct network_callbacks *callbacks;
     void *opaque;
@@ -201,9 +202,12 @@ static void send_policy(struct network *network,
                         const struct network_policy *policy,
                         control_link_done done, void *opaque)
 {
+    g_autofree struct network_policy *used = guest_trust_policy(network->trust,
+                                                                policy);
+
     control_link_request(network->link, "configure",
                          json_pack("{s:o, s:o}", "network_policy",
-                                   network_policy_to_json(policy), "dns_server",
+                                   network_policy_to_json(used), "dns_server",
                                    find_name_server()),
                          done, opaque);
 }
@@ -404,16 +408,15 @@ static void on_proxy_warning(json_t *payload, void *opaque)
 
 static gboolean begin(struct network *network, struct pairs *pairs,
                       const struct network_policy *policy,
-                      struct guest_trust *trust, const char *log_level,
-                      GError **error)
+                      const char *log_level, GError **error)
 {
     network->runs = true;
     network->ports = pairs->ports[0];
     network->link = control_link_new_bounded(pairs->control[0], PEER_LINE_MAX,
                                              &link_callbacks, network);
-    network->proxy = network_proxy_new(pairs->names[0], trust, log_level,
-                                       network->records, on_proxy_warning,
-                                       network);
+    network->proxy = network_proxy_new(pairs->names[0], network->trust,
+                                       log_level, network->records,
+                                       on_proxy_warning, network);
     name_server_changed(&network->resolv_conf);
     network->guest_dns = choose_guest_dns();
     if (!network_proxy_configure(network->proxy, policy, error))
@@ -434,6 +437,7 @@ struct network *network_new(const char *program,
     struct network *network = g_new0(struct network, 1);
 
     network->records = network_records_new();
+    network->trust = trust;
     network->callbacks = callbacks;
     network->opaque = opaque;
     if (make_pairs(&pairs, tap < 0, error))
@@ -447,7 +451,7 @@ struct network *network_new(const char *program,
         g_free(network);
         return NULL;
     }
-    if (!begin(network, &pairs, policy, trust, log_level, error)) {
+    if (!begin(network, &pairs, policy, log_level, error)) {
         fd_close(&pairs.stream[0]);
         network_free(network);
         return NULL;

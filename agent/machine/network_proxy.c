@@ -35,7 +35,8 @@ struct network_proxy {
     network_proxy_warning warning;
     void *opaque;
     struct network_policy policy;
-    struct child *process; /* NULL: not needed yet, or ended */
+    struct network_policy *used; /* with the hosts of secrets; NULL: none yet */
+    struct child *process;       /* NULL: not needed yet, or ended */
     struct control_link *link;
     struct name_lookup *lookup;
     guint restart_timer;
@@ -104,7 +105,7 @@ static void certify(struct network_proxy *proxy, json_t *payload)
 
     if (!name)
         return;
-    if (!network_policy_intercepts_name(&proxy->policy, name))
+    if (!network_policy_intercepts_name(proxy->used, name))
         g_set_error_literal(&error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "the network policy does not intercept it");
     else
@@ -205,6 +206,36 @@ static const struct control_link_callbacks link_callbacks = {
     .event = on_event,
     .closed = on_closed,
 };
+
+/* ---- secrets ------------------------------------------------------------- */
+
+static json_t *strings_to_json(char *const *words)
+{
+    json_t *list = json_array();
+
+    for (; *words; words++)
+        json_array_append_new(list, json_string(*words));
+    return list;
+}
+
+/* Return the list of proxy/secrets.h, with the values: a new one. */
+static json_t *secrets_to_json(const GPtrArray *secrets)
+{
+    json_t *list = json_array();
+
+    for (guint i = 0; i < secrets->len; i++) {
+        const struct secret *secret = g_ptr_array_index(secrets, i);
+
+        if (secret->value)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name",
+                                secret->name, "placeholder",
+                                secret->placeholder, "value", secret->value,
+                                "hosts", strings_to_json(secret->hosts),
+                                "headers", strings_to_json(secret->headers)));
+    }
+    return list;
+}
 
 /* ---- the process --------------------------------------------------------- */
 
@@ -318,12 +349,16 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
     }
     if (policy != &proxy->policy)
         proxy->policy = *policy;
+    g_free(proxy->used);
+    proxy->used = guest_trust_policy(proxy->trust, policy);
     g_hash_table_remove_all(proxy->told);
     if (!proxy->process)
         return TRUE;
     control_link_request(
         proxy->link, "configure",
-        json_pack("{s:o}", "network_policy", network_policy_to_json(policy)),
+        json_pack("{s:o, s:o}", "network_policy",
+                  network_policy_to_json(proxy->used), "secrets",
+                  secrets_to_json(guest_trust_secrets(proxy->trust))),
         NULL, NULL);
     return TRUE;
 }
@@ -403,5 +438,6 @@ void network_proxy_free(struct network_proxy *proxy)
     g_hash_table_unref(proxy->told);
     g_free(proxy->last_error);
     g_free(proxy->log_level);
+    g_free(proxy->used);
     g_free(proxy);
 }

@@ -70,6 +70,7 @@ struct session_config *session_config_new(void)
     config->network.dns = true;
     config->ports = g_array_new(FALSE, FALSE, sizeof(struct port_spec));
     config->copy_folders = g_ptr_array_new_with_free_func(g_free);
+    config->secrets = secret_list_new();
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
     config->accel = ACCEL_AUTO;
     config->image = g_strdup(GUEST_IMAGE_DEFAULT);
@@ -121,6 +122,7 @@ void session_config_free(struct session_config *config)
         session_directory_free(config->directories[i]);
     g_array_unref(config->ports);
     g_ptr_array_unref(config->copy_folders);
+    g_ptr_array_unref(config->secrets);
     g_free(config->kernel);
     g_free(config->initrd);
     g_free(config->disk);

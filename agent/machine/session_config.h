@@ -16,6 +16,7 @@
 #include "agent/base/undo_settings.h"
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
+#include "agent/machine/secret.h"
 #include "agent/machine/session_directory.h"
 #include "common/network_policy.h"
 #include "interceptor/interceptor.h"
@@ -80,6 +81,7 @@ struct session_config {
     char *certificates; /* PEM that the guest trusts (certificates.h); or NULL
                          */
     struct git_identity git; /* for commits in the guest */
+    GPtrArray *secrets;      /* secret.h */
 
     enum guest_undo guest_undo;
     char *agent_command;           /* for prompts; NULL: none */

@@ -4,6 +4,7 @@
  */
 #include "agent/machine/session_config_check.h"
 
+#include <string.h>
 #include <sys/sysinfo.h>
 
 #include "agent/machine/share_check.h"
@@ -64,13 +65,37 @@ static gboolean check_copy_folders(const struct session_config *config,
     return TRUE;
 }
 
+/* A guest could read the file of a secret that is in a shared folder. */
+static gboolean check_secrets(const struct session_config *config,
+                              GError **error)
+{
+    for (guint i = 0; i < config->secrets->len; i++) {
+        const struct secret *secret = g_ptr_array_index(config->secrets, i);
+        const char *from = secret->value_from;
+        g_autofree char *path = g_str_has_prefix(from, "file:")
+                                    ? real_path_of(from + strlen("file:"))
+                                    : NULL;
+
+        for (unsigned j = 0; path && j < config->n_directories; j++) {
+            if (!real_path_is_beneath(path, config->directories[j]->path))
+                continue;
+            g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                        "secret '%s': %s is in a shared folder, where the "
+                        "guest can read it; move it out of %s",
+                        secret->name, path, config->directories[j]->path);
+            return FALSE;
+        }
+    }
+    return secret_list_check(config->secrets, &config->network, error);
+}
+
 static gboolean check_folders(const struct session_config *config,
                               GError **error)
 {
     return share_check_secrets(config, &config->network, error) &&
            session_directory_check_apart(config->directories,
                                          config->n_directories, error) &&
-           check_copy_folders(config, error);
+           check_copy_folders(config, error) && check_secrets(config, error);
 }
 
 static gboolean check_rootfs(const struct session_config *config,

@@ -58,7 +58,21 @@ static _Noreturn void become_supervisor(char *const *argv, char *const *env,
     _exit(127);
 }
 
-int sandbox_spawn(const char *name, int lock_fd, GError **error)
+/* Return the environment of the supervisor: a new list of borrowed strings. */
+static char **join(char *const *env, char *const *more)
+{
+    GPtrArray *all = g_ptr_array_new();
+
+    for (; *env; env++)
+        g_ptr_array_add(all, *env);
+    for (; more && *more; more++)
+        g_ptr_array_add(all, *more);
+    g_ptr_array_add(all, NULL);
+    return (char **)g_ptr_array_free(all, FALSE);
+}
+
+int sandbox_spawn(const char *name, int lock_fd, char *const *more,
+                  GError **error)
 {
     g_autofree char *program = install_paths_self();
     char *argv[] = { program,
@@ -67,7 +81,8 @@ int sandbox_spawn(const char *name, int lock_fd, GError **error)
                      (char *)LOCK_OPTION,
                      (char *)name,
                      NULL };
-    g_auto(GStrv) env = g_get_environ();
+    g_auto(GStrv) own = g_get_environ();
+    g_autofree char **env = join(own, more);
     int ends[2], status = -1;
     pid_t pid;
 

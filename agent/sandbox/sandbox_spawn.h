@@ -11,11 +11,13 @@
 /* What the supervisor sends before its answer. */
 #define SANDBOX_SPAWN_PROGRESS "event.progress"
 
-/* Start "stepback supervise NAME" in a session of its own, with "/" as working
- * directory and no other fds, and hand it the lock (taken). Return a pipe for
- * sandbox_spawn_wait(): a new fd. The start is abandoned when the fd is closed
- * before. On failure return -1 with ERROR_VM_LAUNCH_FAILED. */
-int sandbox_spawn(const char *name, int lock_fd, GError **error);
+/* Start "stepback supervise NAME", with more variables, in a session of its
+ * own, with "/" as working directory and no other fds, and hand it the lock
+ * (taken). Return a pipe for sandbox_spawn_wait(): a new fd. The start is
+ * abandoned when the fd is closed before. On failure return -1 with
+ * ERROR_VM_LAUNCH_FAILED. */
+int sandbox_spawn(const char *name, int lock_fd, char *const *more,
+                  GError **error);
 
 /* For a caller that shows what the start waits for. */
 struct sandbox_spawn_watch {

@@ -295,8 +295,10 @@ static void add_defaults(const struct session_config *config,
     g_auto(GStrv) env = g_steal_pointer(&command->env);
     g_auto(GStrv)
         under = command_merge_env(guest_trust_env(config), config->env);
+    g_auto(GStrv) placeholders = secret_list_env(config->secrets);
+    g_auto(GStrv) own = command_merge_env(under, placeholders);
 
-    command->env = command_merge_env(under, env);
+    command->env = command_merge_env(own, env);
     if (!command->cwd)
         command->cwd = g_strdup(config->cwd);
     if (!command->user)

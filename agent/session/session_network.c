@@ -51,6 +51,18 @@ static bool is_in_force(const struct session *session,
            network_policy_equal(&session->config->network, policy);
 }
 
+/* Check that requests to the hosts of secrets can be intercepted. A policy may
+ * leave out a host. */
+static gboolean check_secrets(const struct session_config *config,
+                              const struct network_policy *policy,
+                              GError **error)
+{
+    g_autofree struct network_policy *copy = g_new(struct network_policy, 1);
+
+    *copy = *policy;
+    return secret_list_intercept(config->secrets, copy, error);
+}
+
 void session_configure_network(struct session *session,
                                const struct network_policy *policy,
                                const struct network_policy *expected,
@@ -73,6 +85,10 @@ void session_configure_network(struct session *session,
         return;
     }
     if (!share_check_secrets(session->config, policy, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    if (!check_secrets(session->config, policy, &error)) {
         reply_post_error(done, opaque, error);
         return;
     }

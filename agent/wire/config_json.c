@@ -13,6 +13,7 @@
 #include "agent/wire/env_json.h"
 #include "agent/wire/payload.h"
 #include "agent/wire/port_json.h"
+#include "agent/wire/secret_json.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/message.h"
@@ -34,6 +35,7 @@ static const char *const fields[] = {
     "user",
     "git_identity",
     "ca_certificates",
+    "secrets",
     "agent_command",
     "guest_undo",
     "network_policy",
@@ -244,6 +246,8 @@ static gboolean parse_environment(struct session_config *config,
            payload_get_bytes(payload, "cwd", "path", &config->cwd, error) &&
            parse_copy(payload, "user", &config->user, error) &&
            parse_git(config, payload, error) &&
+           secrets_from_json(json_object_get(payload, "secrets"),
+                             config->secrets, error) &&
            parse_certificates(config, payload, error);
 }
 
@@ -449,6 +453,9 @@ static void add_environment(json_t *payload,
         json_object_set_new(payload, "git_identity",
                             json_pack("{s:s*, s:s*}", "name", config->git.name,
                                       "email", config->git.email));
+    if (config->secrets->len > 0)
+        json_object_set_new(payload, "secrets",
+                            secrets_to_json(config->secrets));
     if (config->certificates)
         json_object_set_new(payload, "ca_certificates",
                             json_string(config->certificates));

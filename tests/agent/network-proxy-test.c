@@ -177,6 +177,33 @@ static void test_trust(struct world *world, gconstpointer data)
     json_decref(list);
 }
 
+static void test_secrets(struct world *world, gconstpointer data)
+{
+    static const char *const plain[] = { "a.example.org", NULL };
+    g_autofree char *before = g_strdup("command:echo s3cret-value");
+    char *hosts[] = { (char *)"a.example.org", NULL };
+    json_t *list, *secret;
+
+    g_assert_true(secret_list_add(world->config->secrets, "TOKEN", before,
+                                  hosts, NULL, NULL));
+    g_assert_true(secret_list_read(world->config->secrets, NULL));
+    configure(world, plain);
+    list = wait_for(world, "configure", 1);
+    secret = json_array_get(json_object_get(json_array_get(list, 0), "secrets"),
+                            0);
+    g_assert_cmpstr(json_string_value(json_object_get(secret, "value")), ==,
+                    "s3cret-value");
+    g_assert_true(g_str_has_prefix(
+        json_string_value(json_object_get(secret, "placeholder")),
+        "stepback-"));
+    g_assert_cmpuint(
+        json_array_size(json_object_get(
+            json_object_get(json_array_get(list, 0), "network_policy"),
+            "allow")),
+        ==, 2);
+    json_decref(list);
+}
+
 static void on_listed(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
@@ -214,5 +241,6 @@ int main(int argc, char **argv)
     ADD("other-policies-have-none", test_no_interception);
     ADD("proxy-gets-the-authorities-of-servers", test_trust);
     ADD("requests-are-recorded", test_requests);
+    ADD("proxy-gets-the-secrets", test_secrets);
     return g_test_run();
 }

@@ -16,7 +16,7 @@ from mcp_client import Server  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from sandbox_case import CERTIFICATE, VM, call, good, refused, sandbox_test, \
     up  # noqa: E402
-from stdio_client import Agent, PROGRAM, Skip, contains, equal, main  # noqa: E402
+from stdio_client import Agent, PROGRAM, contains, equal, main  # noqa: E402
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"
 QUIET = ("exec", "-q", "--step=none")
@@ -310,34 +310,6 @@ def a_guests_git_configuration_is_not_the_users(place):
 
 
 # ---- certificates ------------------------------------------------------------
-
-@sandbox_test
-def guests_trust_their_authority(place):
-    """a guest has the authority's certificate as long as its policy intercepts"""
-    env = shim(place)
-    up(place, "--ca-certificates=none", "--network=api.example.org", **env)
-    host = guest_root(place, **env) + \
-        "/usr/local/share/ca-certificates/stepback-host.crt"
-    equal(os.path.exists(host), False)
-    status, _, err = call(place, "net", "allow", "intercept:api.example.org", **env)
-    if "need interception" in err:
-        end(place, **env)
-        raise Skip("this version does not intercept")
-    equal((status, guest_root(place, **env) in host), (0, True))
-    equal(read(host).count("BEGIN CERTIFICATE"), 1)
-    good(place, "net", "allow", "GET:b.example.org", **env)
-    first = read(host)
-    good(place, "net", "rm", "intercept:api.example.org", **env)
-    equal((guest_root(place, **env) in host, read(host)), (True, first))
-    good(place, "net", "rm", "GET:b.example.org", **env)
-    equal((guest_root(place, **env) in host, os.path.exists(host)), (True, False))
-    end(place, **env)
-    up(place, "--ca-certificates=none", "--network=intercept:api.example.org", **env)
-    host = guest_root(place, **env) + \
-        "/usr/local/share/ca-certificates/stepback-host.crt"
-    equal((read(host).count("BEGIN CERTIFICATE"), read(host) == first), (1, False))
-    end(place, **env)
-
 
 @sandbox_test
 def guests_trust_the_hosts_certificates(place):

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The authority of a run, and secrets: what a guest gets of them. Over a fake
+QEMU whose guest is the real shim."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from sandbox_case import VM, call, good, refused, sandbox_test, up  # noqa: E402
+from stdio_client import Skip, contains, equal, main  # noqa: E402
+
+QUIET = ("exec", "-q", "--step=none")
+
+
+def shim(place, **more):
+    """Variables that let the real shim run, with a home without git."""
+    place.mounting()
+    return dict(STEPBACK_FAKE_QEMU="shim", HOME=place.root, **more)
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def end(place, **env):
+    good(place, "stop", **env)
+    good(place, "rm", "share", **env)
+
+
+def guest_root(place, **env):
+    """The folder in which the shim writes the guest's system files. It does so
+    before it runs a command; the fake QEMU answers for mounts."""
+    if env:
+        good(place, *QUIET, "--", "true", **env)
+    found = glob.glob(place.root + "/guest-*.root")
+    return max(found, key=os.path.getmtime)
+
+
+@sandbox_test
+def secrets(place):
+    """a guest has placeholders, and no file or output has the values"""
+    value = "s3cret-value-of-a-test"
+    env = shim(place, TOKEN=value)
+    words = ("--secret", "TOKEN=env:TOKEN@api.example.org", "--secret",
+             "OTHER=command:echo %s@api.example.org" % value[::-1],
+             "--network=api.example.org")
+    status, _, err = call(place, "up", *VM, *words, **env)
+    if "need interception" in err:
+        raise Skip("this version does not intercept")
+    equal(status, 0)
+    out = good(place, *QUIET, "--", "sh", "-c", 'echo "$TOKEN $OTHER"', **env)
+    found = re.fullmatch("(stepback-[a-z]{24}) (stepback-[a-z]{24})\n", out)
+    assert found and found[1] != found[2], out
+    equal(good(place, *QUIET, "-e", "TOKEN=x", "--", "sh", "-c", 'echo "$TOKEN"',
+               **env), "x\n")
+    contains(good(place, "inspect", **env), "env:TOKEN")
+    for shown in (good(place, "inspect", **env), good(place, "logs", **env)):
+        equal((value in shown, found[1] in shown), (False, False))
+    equal(good(place, "net", "policy", **env).strip(), "api.example.org")
+    good(place, "stop", **env)
+    del env["TOKEN"]
+    refused(place, "up", "share", part="TOKEN is not set", status=1, **env)
+    up(place, "share", TOKEN=value, **env)
+    end(place, **env)
+    equal(subprocess.run(["grep", "-rlF", value, place.root],
+                         stdout=subprocess.PIPE).stdout, b"")
+
+
+@sandbox_test
+def guests_trust_their_authority(place):
+    """a guest has the authority's certificate as long as its policy intercepts"""
+    env = shim(place)
+    up(place, "--ca-certificates=none", "--network=api.example.org", **env)
+    host = guest_root(place, **env) + \
+        "/usr/local/share/ca-certificates/stepback-host.crt"
+    equal(os.path.exists(host), False)
+    status, _, err = call(place, "net", "allow", "intercept:api.example.org", **env)
+    if "need interception" in err:
+        end(place, **env)
+        raise Skip("this version does not intercept")
+    equal((status, guest_root(place, **env) in host), (0, True))
+    equal(read(host).count("BEGIN CERTIFICATE"), 1)
+    good(place, "net", "allow", "GET:b.example.org", **env)
+    first = read(host)
+    good(place, "net", "rm", "intercept:api.example.org", **env)
+    equal((guest_root(place, **env) in host, read(host)), (True, first))
+    good(place, "net", "rm", "GET:b.example.org", **env)
+    equal((guest_root(place, **env) in host, os.path.exists(host)), (True, False))
+    end(place, **env)
+    up(place, "--ca-certificates=none", "--network=intercept:api.example.org", **env)
+    host = guest_root(place, **env) + \
+        "/usr/local/share/ca-certificates/stepback-host.crt"
+    equal((read(host).count("BEGIN CERTIFICATE"), read(host) == first), (1, False))
+    end(place, **env)
+
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))
