@@ -38,6 +38,7 @@ int cli_folder(int argc, char **argv);
 int cli_pool(int argc, char **argv);
 int cli_hold_machine(int argc, char **argv);
 int cli_port(int argc, char **argv);
+int cli_secret(int argc, char **argv);
 int cli_net(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_inspect(int argc, char **argv);

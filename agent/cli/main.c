@@ -39,6 +39,8 @@ static const struct cli_command commands[] = {
       "print the network connections of a running sandbox" },
     { "port", CLI_GROUP_SANDBOX, cli_port,
       "list, add or remove a sandbox's published ports" },
+    { "secret", CLI_GROUP_SANDBOX, cli_secret,
+      "list the secrets of a sandbox, without their values" },
     { "folder", CLI_GROUP_SANDBOX, cli_folder,
       "list, add or remove a sandbox's shared folders" },
     { "approve", CLI_GROUP_SANDBOX, cli_approve,

@@ -167,7 +167,7 @@ _stepback() {
             COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command"
                 "$1" approve 2>/dev/null | awk '/^(approval-|sg_)/ { print $1 }')" \
                 -- "$cur"))
-        elif [[ " up exec shell jobs net port folder inspect stats logs audit stop kill rm " == *" $command "* ]]; then
+        elif [[ " up exec shell jobs net port secret folder inspect stats logs audit stop kill rm " == *" $command "* ]]; then
             COMPREPLY=($(compgen -W "$(_stepback_sandboxes "$1" "$command")" \
                 -- "$cur"))
         else

@@ -191,7 +191,7 @@ def sandbox_commands(place):
         (("inspect",), "api.sock"), (("stats",), "MiB"),
         (("run", "--", "exit 0"), ""), (("logs",), "the guest is up"),
         (("jobs", "--json"), '"command": "exit 0"'), (("port", "--json"), "published"),
-        (("net", "--json"), ""),
+        (("net", "--json"), ""), (("secret", "--json"), "[]"),
         (("folder", "--json"), "guest_path"), (("approve", "--json"), "[]"),
         (("stop",), "share"), (("kill", "share"), "not running"),
         (("up",), "share"), (("stop",), "share"), (("rm", "share"), "share"),

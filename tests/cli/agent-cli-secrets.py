@@ -61,10 +61,15 @@ def secrets(place):
     contains(good(place, "inspect", **env), "env:TOKEN")
     for shown in (good(place, "inspect", **env), good(place, "logs", **env)):
         equal((value in shown, found[1] in shown), (False, False))
+    equal(good(place, "secret", **env).splitlines()[-2:],
+          ["TOKEN  api.example.org  authorization,x-api-key,private-token  env:TOKEN",
+           "OTHER  api.example.org  authorization,x-api-key,private-token  "
+           "command:echo " + value[::-1]])
     equal(good(place, "net", "policy", **env).strip(), "api.example.org")
     good(place, "stop", **env)
     del env["TOKEN"]
     refused(place, "up", "share", part="TOKEN is not set", status=1, **env)
+    call(place, "stop", "share", **env)  # waits for the end of the failed start
     up(place, "share", TOKEN=value, **env)
     end(place, **env)
     equal(subprocess.run(["grep", "-rlF", value, place.root],

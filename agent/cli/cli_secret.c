@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_secret - "stepback secret": the secrets of a sandbox, without values.
+ */
+#include <glib.h>
+#include <jansson.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_sandbox.h"
+#include "agent/cli/cli_table.h"
+#include "agent/wire/secret_json.h"
+
+static void print(const struct cli_output *output, const GPtrArray *secrets)
+{
+    static const struct cli_table_column columns[] = {
+        { "NAME", TABLE_LEFT },
+        { "HOSTS", TABLE_LEFT },
+        { "HEADERS", TABLE_LEFT },
+        { "FROM", TABLE_END },
+        { NULL },
+    };
+    g_autoptr(cli_table) table = cli_table_new(output, columns);
+
+    for (guint i = 0; i < secrets->len; i++) {
+        const struct secret *secret = g_ptr_array_index(secrets, i);
+
+        cli_table_add(
+            table, g_strdup(secret->name), g_strjoinv(",", secret->hosts),
+            g_strjoinv(",", secret->headers), g_strdup(secret->value_from));
+        cli_table_paint(table, 0, PAINT_ID);
+    }
+    cli_table_print(table);
+}
+
+static int show(const struct sandbox_record *record, bool json,
+                const struct cli_output *output)
+{
+    json_t *session = json_object_get(record->config, "session"), *answer;
+    g_autoptr(GPtrArray) secrets = secret_list_new();
+    g_autoptr(GError) error = NULL;
+
+    if (!secrets_from_json(json_object_get(session, "secrets"), secrets,
+                           &error)) {
+        cli_options_failed("%s", error->message);
+        return CLI_FAILED;
+    }
+    answer = secrets_to_json(secrets);
+    if (json)
+        cli_place_print_json(answer);
+    else
+        print(output, secrets);
+    json_decref(answer);
+    return CLI_OK;
+}
+
+int cli_secret(int argc, char **argv)
+{
+    gboolean json = FALSE;
+    g_auto(cli_output_options) options = { 0 };
+    struct cli_output output;
+    const GOptionEntry entries[] = {
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
+        CLI_OUTPUT_COLOR(&options),
+        { NULL },
+    };
+    g_autoptr(sandbox_record) record = NULL;
+
+    if (!cli_options_parse("[NAME] - list the secrets of a sandbox", entries,
+                           false, &argc, &argv) ||
+        !cli_output_init(&output, "secret", &options))
+        return CLI_USAGE;
+    if (argc > 2)
+        return cli_options_wrong("secret: give one sandbox: " CLI_PROGRAM
+                                 " secret [NAME]");
+    record = cli_sandbox_find(argv[1], CLI_SANDBOX_ANY);
+    return record ? show(record, json, &output) : CLI_FAILED;
+}
