@@ -4,76 +4,19 @@
  */
 #include "proxy/connection.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "common/fd.h"
-#include "proxy/dial.h"
-#include "proxy/flow.h"
-
-/* Until a server is connected; until a guest has sent what must be checked as a
- * whole; until an end that is gone has left nothing; until a guest has read a
- * refusal. */
-enum {
-    CONNECT_TIME = 15 * G_USEC_PER_SEC,
-    HEAD_TIME = 30 * G_USEC_PER_SEC,
-    DRAIN_TIME = 30 * G_USEC_PER_SEC,
-    REFUSAL_TIME = 2 * G_USEC_PER_SEC,
-};
+#include "proxy/connection_intercept.h"
+#include "proxy/connection_parts.h"
+#include "proxy/refusal_answer.h"
 
 _Static_assert((int)FLOW_MAX >= (int)GUEST_CHECK_MAX,
                "a flow holds what is judged as a whole");
 
-struct connection {
-    struct poller *poller;
-    struct connection_target target;
-    connection_ended *ended;
-    void *opaque;
-
-    int guest_fd, server_fd; /* server_fd: -1 until it is connected */
-    struct watch guest, server;
-    struct flow up, down; /* to the server, to the guest */
-    struct guest_check check;
-    struct dial dial;
-    bool dialed;
-
-    bool over, reset;      /* reset: an end was not closed in order */
-    bool refused, drained; /* drained: the guest's bytes are dropped */
-    bool guest_gone, server_gone;
-    char *reason, *allow;
-    char address[INET6_ADDRSTRLEN];
-    gint64 started;
-    gint64 connect_until, head_until, drain_until; /* 0: no limit */
-    guint64 heads; /* that were read when head_until was set */
-};
-
 /* ---- the end ------------------------------------------------------------- */
-
-static void end(struct connection *connection, bool reset, const char *reason)
-{
-    connection->over = true;
-    connection->reset = connection->reset || reset;
-    if (reason && !connection->reason)
-        connection->reason = g_strdup(reason);
-}
-
-static void close_server(struct connection *connection)
-{
-    /* Closing then sends a reset. */
-    const struct linger at_once = { .l_onoff = 1 };
-
-    dial_stop(&connection->dial);
-    if (connection->server_fd < 0)
-        return;
-    if (connection->reset)
-        setsockopt(connection->server_fd, SOL_SOCKET, SO_LINGER, &at_once,
-                   sizeof(at_once));
-    poller_forget(connection->poller, &connection->server);
-    fd_close(&connection->server_fd);
-}
 
 void connection_describe(const struct connection *connection,
                          struct connection_report *ret_report)
@@ -84,8 +27,8 @@ void connection_describe(const struct connection *connection,
         .refused = connection->refused,
         .reason = connection->reason,
         .allow = connection->allow,
-        .from_guest = connection->up.total,
-        .to_guest = connection->down.total,
+        .from_guest = connection_from_guest(connection),
+        .to_guest = connection_to_guest(connection),
         .milliseconds = (g_get_monotonic_time() - connection->started) / 1000,
     };
 }
@@ -98,71 +41,19 @@ static void report_end(struct connection *connection)
     connection->ended(connection, &report, connection->opaque);
 }
 
-/* Tell the guest in its protocol, if it waits for a first answer. */
-static void answer_refusal(struct connection *connection)
-{
-    static const char alert[] = { 21, 3, 1, 0, 2, 2, 49 }; /* access_denied */
-    const struct guest_check *check = &connection->check;
-    const char *other = check->refusal.other;
-    g_autofree char *body = NULL, *answer = NULL;
-
-    if (connection->down.total > 0 || check->http.count > 0)
-        return;
-    if (check->protocol == GUEST_CHECK_TLS)
-        send(connection->guest_fd, alert, sizeof(alert), MSG_NOSIGNAL);
-    if (check->protocol != GUEST_CHECK_HTTP)
-        return;
-    body = g_strdup_printf("Stepback refused this request to %s: %s.\n"
-                           "Add %s to --network to allow it.\n",
-                           connection->target.name, connection->reason,
-                           other[0] ? other : "NAME");
-    if (!other[0])
-        *strstr(body, "Add NAME to --network") = '\0';
-    answer = g_strdup_printf("HTTP/1.1 403 Forbidden\r\n"
-                             "Content-Type: text/plain\r\n"
-                             "Content-Length: %zu\r\n"
-                             "Connection: close\r\n\r\n%s",
-                             strlen(body), body);
-    send(connection->guest_fd, answer, strlen(answer), MSG_NOSIGNAL);
-}
-
-/* Return the policy's entry that would allow what the guest sent: a new string,
- * or NULL. */
-static char *find_entry(const struct connection *connection)
-{
-    const struct guest_check *check = &connection->check;
-    const struct connection_target *target = &connection->target;
-    bool web = target->port == 80 || target->port == 443;
-
-    if (check->refusal.other[0])
-        return web ? g_strdup(check->refusal.other)
-                   : g_strdup_printf("%s:%u", check->refusal.other,
-                                     target->port);
-    if (check->protocol == GUEST_CHECK_TLS)
-        return g_strdup_printf("raw:%s:%u", target->name, target->port);
-    return check->protocol == GUEST_CHECK_UNKNOWN &&
-                   target->kind == GUEST_CHECK_WEB
-               ? g_strdup_printf("%s:%u", target->name, target->port)
-               : NULL;
-}
-
-/* Refuse the connection; closing it at once would discard the answer. */
 static void refuse(struct connection *connection, const char *reason)
 {
-    const char *other = connection->check.refusal.other;
+    const struct guest_check *check = &connection->check;
+    const char *other = check->refusal.other;
 
-    connection->refused = connection->reset = connection->drained = true;
+    connection->refused = connection->reset = true;
     connection->reason = other[0] ? g_strdup_printf("%s (%s)", reason, other)
                                   : g_strdup(reason);
-    connection->allow = find_entry(connection);
-    answer_refusal(connection);
-    close_server(connection);
-    flow_clear(&connection->up);
-    flow_clear(&connection->down);
-    connection->connect_until = connection->head_until = 0;
-    connection->drain_until = g_get_monotonic_time() + REFUSAL_TIME;
-    if (shutdown(connection->guest_fd, SHUT_WR) < 0)
-        end(connection, true, NULL);
+    connection->allow = refusal_answer_find_entry(check,
+                                                  connection->target.port);
+    if (connection->down.total == 0 && check->http.count == 0)
+        refusal_answer_send(connection->guest_fd, check, connection->reason);
+    connection_parts_drain(connection);
 }
 
 /* ---- copying ------------------------------------------------------------- */
@@ -186,6 +77,10 @@ static void judge(struct connection *connection)
     const char *held = flow_held(up, &length);
     bool ok = length == 0 || guest_check_judge(check, held, length, &passed);
 
+    if (ok && guest_check_is_intercepted(check)) {
+        connection_intercept_start(connection, held, length);
+        return;
+    }
     up->passed += passed;
     length -= passed;
     if (ok && up->ended && length > 0) {
@@ -203,21 +98,28 @@ static void judge(struct connection *connection)
 
 static void write_up(struct connection *connection)
 {
-    if (connection->server_fd >= 0 &&
+    if (connection->server_fd >= 0 && !connection->intercepted &&
         flow_write(&connection->up, connection->server_fd) < 0)
-        end(connection, true, NULL);
+        connection_parts_end(connection, true, NULL);
 }
 
 static void write_down(struct connection *connection)
 {
     if (flow_write(&connection->down, connection->guest_fd) < 0)
-        end(connection, true, NULL);
+        connection_parts_end(connection, true, NULL);
 }
 
 static bool wants_guest(const struct connection *connection)
 {
     return connection->drained || (flow_wants(&connection->up) &&
                                    !guest_check_waits(&connection->check));
+}
+
+/* Before interception begins, no byte of the server may pass. */
+static bool wants_server(const struct connection *connection)
+{
+    return flow_wants(&connection->down) &&
+           connection->target.kind != GUEST_CHECK_INTERCEPT;
 }
 
 static void read_guest(struct connection *connection)
@@ -227,11 +129,11 @@ static void read_guest(struct connection *connection)
     if (connection->drained) {
         flow_clear(&connection->up);
         if (n < 0 || connection->up.ended)
-            end(connection, true, NULL);
+            connection_parts_end(connection, true, NULL);
         return;
     }
     if (n < 0) {
-        end(connection, true, NULL);
+        connection_parts_end(connection, true, NULL);
         return;
     }
     judge(connection);
@@ -246,7 +148,7 @@ static void read_server(struct connection *connection)
     size_t length;
 
     if (n < 0) {
-        end(connection, true, NULL);
+        connection_parts_end(connection, true, NULL);
         return;
     }
     held = flow_held(down, &length);
@@ -267,36 +169,48 @@ static void check_gone(struct connection *connection)
 {
     const struct flow *up = &connection->up, *down = &connection->down;
 
-    if (connection->drained)
+    if (connection->drained || connection->over)
         return;
-    if ((flow_is_over(up) && flow_is_over(down)) ||
-        (connection->guest_gone &&
-         (connection->server_fd < 0 || flow_is_over(up))))
-        end(connection, !flow_is_over(down), NULL);
+    if (connection->intercepted)
+        connection_intercept_check_gone(connection);
+    else if ((flow_is_over(up) && flow_is_over(down)) ||
+             (connection->guest_gone &&
+              (connection->server_fd < 0 || flow_is_over(up))))
+        connection_parts_end(connection, !flow_is_over(down), NULL);
     else if (connection->server_gone && flow_is_over(down))
-        end(connection, true, NULL);
+        connection_parts_end(connection, true, NULL);
     else if (connection->guest_gone && connection->drain_until == 0)
         connection->drain_until = g_get_monotonic_time() + DRAIN_TIME;
+}
+
+static uint32_t guest_events(const struct connection *connection)
+{
+    if (connection_intercept_is_on(connection))
+        return intercepted_events(connection->intercepted, HTTP_GUEST);
+    return (wants_guest(connection) ? EPOLLIN : 0) |
+           (connection->down.passed > 0 ? EPOLLOUT : 0);
+}
+
+static uint32_t server_events(const struct connection *connection)
+{
+    if (connection_intercept_is_on(connection))
+        return intercepted_events(connection->intercepted, HTTP_SERVER);
+    return (wants_server(connection) ? EPOLLIN : 0) |
+           (connection->up.passed > 0 ? EPOLLOUT : 0);
 }
 
 /* Watch the sockets, or end the connection, which is then freed. */
 static void settle(struct connection *connection)
 {
-    bool up = connection->up.passed > 0, down = connection->down.passed > 0;
-
     check_gone(connection);
     if (!connection->over &&
         poller_watch(connection->poller, &connection->guest,
-                     connection->guest_fd,
-                     (wants_guest(connection) ? EPOLLIN : 0) |
-                         (down ? EPOLLOUT : 0)) < 0)
-        end(connection, true, NULL);
+                     connection->guest_fd, guest_events(connection)) < 0)
+        connection_parts_end(connection, true, NULL);
     if (!connection->over && connection->server_fd >= 0 &&
         poller_watch(connection->poller, &connection->server,
-                     connection->server_fd,
-                     (flow_wants(&connection->down) ? EPOLLIN : 0) |
-                         (up ? EPOLLOUT : 0)) < 0)
-        end(connection, true, NULL);
+                     connection->server_fd, server_events(connection)) < 0)
+        connection_parts_end(connection, true, NULL);
     if (connection->over)
         report_end(connection);
 }
@@ -305,10 +219,12 @@ static void on_guest(uint32_t events, void *opaque)
 {
     struct connection *connection = opaque;
 
-    if (events & EPOLLOUT && !connection->drained)
+    if (connection_intercept_is_on(connection))
+        connection_intercept_run(connection);
+    else if (events & EPOLLOUT && !connection->drained)
         write_down(connection);
-    if (!connection->over && events & ~(uint32_t)EPOLLOUT &&
-        wants_guest(connection))
+    if (!connection->over && !connection_intercept_is_on(connection) &&
+        events & ~(uint32_t)EPOLLOUT && wants_guest(connection))
         read_guest(connection);
     if (events & (EPOLLHUP | EPOLLERR) && !(events & EPOLLIN))
         connection->guest_gone = true;
@@ -319,10 +235,15 @@ static void on_server(uint32_t events, void *opaque)
 {
     struct connection *connection = opaque;
 
+    if (connection_intercept_is_on(connection)) {
+        connection_intercept_run(connection);
+        settle(connection);
+        return;
+    }
     if (events & EPOLLOUT)
         write_up(connection);
     if (!connection->over && events & ~(uint32_t)EPOLLOUT &&
-        flow_wants(&connection->down))
+        wants_server(connection))
         read_server(connection);
     if (events & (EPOLLHUP | EPOLLERR) && connection->down.ended)
         connection->server_gone = true;
@@ -338,12 +259,16 @@ static void on_dialed(int fd, const struct network_address *address,
     if (fd >= 0) {
         connection->server_fd = fd;
         network_address_format(address, connection->address);
+        if (connection_intercept_is_on(connection)) {
+            intercepted_connect(connection->intercepted, fd);
+            connection_intercept_run(connection);
+        }
         write_up(connection);
     } else {
         g_autofree char *reason = g_strdup_printf("cannot connect: %s",
                                                   g_strerror(-fd));
 
-        end(connection, true, reason);
+        connection_intercept_fail(connection, reason);
     }
     settle(connection);
 }
@@ -352,12 +277,14 @@ static void on_dialed(int fd, const struct network_address *address,
 
 struct connection *connection_new(struct poller *poller,
                                   const struct connection_target *target,
+                                  const struct interception *interception,
                                   int fd, connection_ended *ended, void *opaque)
 {
     struct connection *connection = g_new0(struct connection, 1);
 
     connection->poller = connection->dial.poller = poller;
     connection->target = *target;
+    connection->interception = interception;
     connection->ended = ended;
     connection->opaque = opaque;
     connection->guest_fd = fd;
@@ -382,13 +309,15 @@ void connection_free(struct connection *connection)
 {
     if (!connection)
         return;
-    close_server(connection);
+    connection_parts_close_server(connection);
     poller_forget(connection->poller, &connection->guest);
+    intercepted_free(connection->intercepted);
     fd_close(&connection->guest_fd);
     flow_clear(&connection->up);
     flow_clear(&connection->down);
     g_free(connection->reason);
     g_free(connection->allow);
+    g_free(connection->no_server);
     g_free(connection);
 }
 
@@ -400,12 +329,18 @@ connection_target(const struct connection *connection)
 
 guint64 connection_from_guest(const struct connection *connection)
 {
-    return connection->up.total;
+    return connection->up.total +
+           (connection->intercepted
+                ? intercepted_sent(connection->intercepted, HTTP_SERVER)
+                : 0);
 }
 
 guint64 connection_to_guest(const struct connection *connection)
 {
-    return connection->down.total;
+    return connection->down.total +
+           (connection->intercepted
+                ? intercepted_sent(connection->intercepted, HTTP_GUEST)
+                : 0);
 }
 
 void connection_dial(struct connection *connection,
@@ -422,9 +357,10 @@ void connection_give_up(struct connection *connection, const char *allow,
 {
     if (connection->dialed || connection->drained)
         return;
+    connection->dialed = true;
     connection->refused = allow != NULL;
     connection->allow = g_strdup(allow);
-    end(connection, true, reason);
+    connection_intercept_fail(connection, reason);
     settle(connection);
 }
 
@@ -439,24 +375,35 @@ unsigned connection_addresses(const struct connection *connection,
     return connection->server_fd >= 0 ? 1 : dial->count - dial->next + 1;
 }
 
-void connection_revoke(struct connection *connection)
+void connection_revoke(struct connection *connection, const char *reason)
 {
     connection->refused = true;
-    end(connection, true, "the policy no longer allows the server's address");
+    connection_parts_end(connection, true, reason);
+    settle(connection);
+}
+
+void connection_go_on(struct connection *connection)
+{
+    if (!connection_intercept_is_on(connection))
+        return;
+    connection_intercept_run(connection);
     settle(connection);
 }
 
 void connection_tick(struct connection *connection, gint64 now)
 {
     if (connection->connect_until > 0 && now >= connection->connect_until)
-        end(connection, true, "cannot connect: no server answers in 15 s");
+        connection_intercept_fail(connection,
+                                  "cannot connect: no server answers in 15 s");
     else if (connection->drain_until > 0 && now >= connection->drain_until)
-        end(connection, true, NULL);
+        connection_parts_end(connection, true, NULL);
     else if (connection->head_until > 0 && now >= connection->head_until) {
         connection->refused = connection->up.data != NULL;
-        end(connection, true, "no complete request within 30 s");
+        connection_parts_end(connection, true,
+                             "no complete request within 30 s");
     }
-    if (connection->over)
+    connection_intercept_tick(connection, now);
+    if (connection->over || connection->drained)
         settle(connection);
     else
         dial_tick(&connection->dial, now);
@@ -465,5 +412,7 @@ void connection_tick(struct connection *connection, gint64 now)
 bool connection_needs_ticks(const struct connection *connection)
 {
     return connection->connect_until > 0 || connection->drain_until > 0 ||
-           connection->head_until > 0;
+           connection->head_until > 0 ||
+           (connection_intercept_is_on(connection) &&
+            intercepted_until(connection->intercepted) > 0);
 }

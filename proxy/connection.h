@@ -5,7 +5,8 @@
  * The guest's bytes are read and checked while the name is resolved and its
  * server is connected; none goes to the server before the check has passed it
  * (guest_check.h). Then bytes are copied both ways. Each direction ends by
- * itself; a reset ends both.
+ * itself; a reset ends both. If the requests are to be judged, intercepted.h
+ * has both ends as soon as the first bytes show the protocol.
  */
 #ifndef PROXY_CONNECTION_H
 #define PROXY_CONNECTION_H
@@ -14,39 +15,14 @@
 #include <stdbool.h>
 
 #include "common/network_address.h"
-#include "proxy/guest_check.h"
+#include "proxy/connection_report.h"
+#include "proxy/intercepted.h"
 #include "proxy/poller.h"
 
-struct connection;
-
-struct connection_target {
-    gint64 id;
-    char name[HOST_NAME_ROOM];
-    unsigned port;
-    enum guest_check_kind kind;
-};
-
-/* A connection that has ended, or is open: then refused is false and reason
- * NULL. The texts are borrowed. */
-struct connection_report {
-    const struct connection_target *target;
-    const char *address; /* NULL: no server was connected */
-    bool refused;
-    const char *reason; /* NULL: an end has closed it */
-    const char *allow;  /* the policy's entry that would allow it, or NULL */
-    guint64 from_guest, to_guest;
-    gint64 milliseconds;
-};
-
-/* Called once, not from within connection_new(); it must free the
- * connection. */
-typedef void connection_ended(struct connection *connection,
-                              const struct connection_report *report,
-                              void *opaque);
-
-/* fd (taken) is the guest's side, a stream. */
+/* fd (taken) is the guest's side, a stream. interception is borrowed. */
 struct connection *connection_new(struct poller *poller,
                                   const struct connection_target *target,
+                                  const struct interception *interception,
                                   int fd, connection_ended *ended,
                                   void *opaque);
 void connection_free(struct connection *connection);
@@ -76,8 +52,11 @@ void connection_give_up(struct connection *connection, const char *allow,
 unsigned connection_addresses(const struct connection *connection,
                               const struct network_address **ret_list);
 
-/* The policy no longer allows one of these addresses. */
-void connection_revoke(struct connection *connection);
+/* End it, as the policy no longer allows it. */
+void connection_revoke(struct connection *connection, const char *reason);
+
+/* The certificate of the connection's name may be there. */
+void connection_go_on(struct connection *connection);
 
 /* Enforce the time limits. Call it a few times a second. Return whether that is
  * needed at present. */

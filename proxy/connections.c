@@ -5,19 +5,22 @@
 #include "proxy/connections.h"
 
 #include <arpa/inet.h>
+#include <string.h>
 
+#include "common/errors.h"
 #include "common/fd.h"
 #include "proxy/address_rules.h"
 #include "proxy/dial.h"
+#include "proxy/tls_end.h"
 
 enum { TICK_MS = 250 };
 
 struct connections {
-    struct poller *poller;
-    struct host_routes *routes;
+    struct connections_world world;
     const struct connections_callbacks *callbacks;
     void *opaque;
     struct network_policy policy;
+    struct interception interception;
     GHashTable *open; /* by id */
     gint64 last_id;
     guint tick_timer;
@@ -25,14 +28,29 @@ struct connections {
     guint64 from_guest, to_guest; /* of connections that have ended */
 };
 
+static bool request_leaf(const char *name, void *opaque)
+{
+    struct connections *connections = opaque;
+
+    return connections->callbacks->certify(name, connections->opaque);
+}
+
+static void on_exchange(gint64 id, const struct http_exchange *exchange,
+                        void *opaque)
+{
+    struct connections *connections = opaque;
+
+    connections->callbacks->exchanged(id, exchange, connections->opaque);
+}
+
 struct connections *
-connections_new(struct poller *poller, struct host_routes *routes,
-                const struct connections_callbacks *callbacks, void *opaque)
+connections_new(const struct connections_world *world,
+                const struct connections_callbacks *callbacks, void *opaque,
+                GError **error)
 {
     struct connections *connections = g_new0(struct connections, 1);
 
-    connections->poller = poller;
-    connections->routes = routes;
+    connections->world = *world;
     connections->callbacks = callbacks;
     connections->opaque = opaque;
     connections->policy.kind = NETWORK_DISABLED;
@@ -40,7 +58,22 @@ connections_new(struct poller *poller, struct host_routes *routes,
     connections->open = g_hash_table_new_full(
         g_int64_hash, g_int64_equal, NULL,
         (GDestroyNotify)(void (*)(void))connection_free);
-    return connections;
+    connections->interception = (struct interception){
+        .to_servers = world->to_servers,
+        .to_guests = tls_end_context(TLS_server_method()),
+        .leaves = leaves_new(request_leaf, connections),
+        .policy = &connections->policy,
+        .secrets = secrets_new(),
+        .exchanged = on_exchange,
+        .opaque = connections,
+    };
+    if (connections->interception.to_guests &&
+        tls_end_prepare_guests(connections->interception.to_guests))
+        return connections;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                        "no memory for OpenSSL");
+    connections_free(connections);
+    return NULL;
 }
 
 void connections_free(struct connections *connections)
@@ -49,6 +82,9 @@ void connections_free(struct connections *connections)
         return;
     g_clear_handle_id(&connections->tick_timer, g_source_remove);
     g_hash_table_unref(connections->open);
+    leaves_free(connections->interception.leaves);
+    secrets_free(connections->interception.secrets);
+    SSL_CTX_free(connections->interception.to_guests);
     g_free(connections);
 }
 
@@ -58,7 +94,7 @@ static bool permits(struct connections *connections,
 {
     return address_rules_permit(&connections->policy, address,
                                 connection_target(connection)->port,
-                                host_routes_is_host, connections->routes);
+                                host_routes_is_host, connections->world.routes);
 }
 
 static bool permits_all(struct connections *connections,
@@ -74,13 +110,46 @@ static bool permits_all(struct connections *connections,
     return true;
 }
 
-static bool permits_name(const struct connections *connections,
-                         const struct connection *connection)
+/* Return why the policy does not allow a connection that is open, or NULL. */
+static const char *find_objection(struct connections *connections,
+                                  const struct connection *connection)
 {
     const struct connection_target *target = connection_target(connection);
+    enum network_name_verdict verdict = network_policy_judge_name(
+        &connections->policy, target->name, target->port);
 
-    return network_policy_judge_name(&connections->policy, target->name,
-                                     target->port) != NAME_DENIED;
+    if (verdict == NAME_DENIED)
+        return "the policy no longer allows the name";
+    if (verdict == NAME_INTERCEPT && target->kind != GUEST_CHECK_INTERCEPT)
+        return "the policy now intercepts the name; connect again";
+    return permits_all(connections, connection)
+               ? NULL
+               : "the policy no longer allows the server's address";
+}
+
+/* Return the stricter check of stepback-net's and the policy's: a guest may
+ * have taken stepback-net over. A name that is not allowed is not resolved. */
+static enum guest_check_kind choose_kind(const struct connections *connections,
+                                         const struct connection_target *target)
+{
+    enum guest_check_kind kind = GUEST_CHECK_RAW;
+
+    switch (network_policy_judge_name(&connections->policy, target->name,
+                                      target->port)) {
+    case NAME_INTERCEPT:
+        kind = GUEST_CHECK_INTERCEPT;
+        break;
+    case NAME_WEB:
+        kind = GUEST_CHECK_WEB;
+        break;
+    case NAME_PORT:
+        kind = GUEST_CHECK_PORT;
+        break;
+    case NAME_DENIED:
+    case NAME_RAW:
+        break;
+    }
+    return MIN(kind, target->kind);
 }
 
 void connections_configure(struct connections *connections,
@@ -90,10 +159,17 @@ void connections_configure(struct connections *connections,
 
     connections->policy = *policy;
     for (GList *at = all; at; at = at->next) {
-        if (!permits_name(connections, at->data) ||
-            !permits_all(connections, at->data))
-            connection_revoke(at->data);
+        const char *objection = find_objection(connections, at->data);
+
+        if (objection)
+            connection_revoke(at->data, objection);
     }
+}
+
+gboolean connections_set_secrets(struct connections *connections, json_t *list,
+                                 GError **error)
+{
+    return secrets_configure(connections->interception.secrets, list, error);
 }
 
 /* ---- a connection's life ------------------------------------------------- */
@@ -146,6 +222,7 @@ void connections_add(struct connections *connections,
                      const struct connection_target *target, int fd)
 {
     fd_auto int guest = fd;
+    struct connection_target chosen = *target;
     struct connection *connection = NULL;
 
     connections->total++;
@@ -158,7 +235,9 @@ void connections_add(struct connections *connections,
         refuse(connections, target, "the sandbox has 1000 connections");
         return;
     }
-    connection = connection_new(connections->poller, target, fd_steal(&guest),
+    chosen.kind = choose_kind(connections, target);
+    connection = connection_new(connections->world.poller, &chosen,
+                                &connections->interception, fd_steal(&guest),
                                 on_ended, connections);
     if (!connection) {
         refuse(connections, target, "the guest's socket cannot be watched");
@@ -204,6 +283,19 @@ void connections_resolved(struct connections *connections, gint64 id,
         reason = g_strdup_printf("cannot resolve the name: %s",
                                  problem ? problem : "it has no address");
     connection_give_up(connection, count > 0 ? text : NULL, reason);
+}
+
+void connections_certified(struct connections *connections, const char *name,
+                           const char *chain, const char *key,
+                           const char *problem)
+{
+    g_autoptr(GList) all = g_hash_table_get_values(connections->open);
+
+    leaves_put(connections->interception.leaves, name, chain, key, problem);
+    for (GList *at = all; at; at = at->next) {
+        if (strcmp(connection_target(at->data)->name, name) == 0)
+            connection_go_on(at->data);
+    }
 }
 
 void connections_list(const struct connections *connections,

@@ -22,6 +22,12 @@ struct connections_callbacks {
     /* Request the addresses of a name, for connections_resolved(). Return false
      * if that is not possible now. */
     bool (*resolve)(gint64 id, const char *name, void *opaque);
+    /* Request a certificate for a name, for connections_certified(), in the
+     * same manner. */
+    bool (*certify)(const char *name, void *opaque);
+    /* An intercepted connection has had a request. */
+    void (*exchanged)(gint64 id, const struct http_exchange *exchange,
+                      void *opaque);
     /* A connection has ended. */
     void (*ended)(const struct connection_report *report, void *opaque);
 };
@@ -31,16 +37,30 @@ struct connections_counts {
     guint64 from_guest, to_guest; /* bytes */
 };
 
-/* callbacks and routes are borrowed. */
+/* Where connections come from and go to; borrowed. */
+struct connections_world {
+    struct poller *poller;
+    struct host_routes *routes;
+    SSL_CTX *to_servers; /* NULL: no connection can be intercepted */
+};
+
+/* callbacks are borrowed. Return NULL and error if there is no memory for
+ * OpenSSL. */
 struct connections *
-connections_new(struct poller *poller, struct host_routes *routes,
-                const struct connections_callbacks *callbacks, void *opaque);
+connections_new(const struct connections_world *world,
+                const struct connections_callbacks *callbacks, void *opaque,
+                GError **error);
 void connections_free(struct connections *connections);
 
-/* Set the policy whose addresses a name may have besides public ones; for
- * connections that are not resolved yet. Copied. */
+/* Set the policy (copied): the addresses that a name may have besides public
+ * ones, for connections that are not resolved yet, and the requests that may
+ * pass. Connections that it does not allow end. */
 void connections_configure(struct connections *connections,
                            const struct network_policy *policy);
+
+/* Replace the secrets by a JSON list, which is not kept (secrets.h). */
+gboolean connections_set_secrets(struct connections *connections, json_t *list,
+                                 GError **error);
 
 /* Begin a connection. fd (taken) is the guest's side. Ids must count up. */
 void connections_add(struct connections *connections,
@@ -51,6 +71,11 @@ void connections_add(struct connections *connections,
 void connections_resolved(struct connections *connections, gint64 id,
                           const struct network_address *addresses,
                           unsigned count, const char *problem);
+
+/* The certificate of a name, as for leaves_put(). */
+void connections_certified(struct connections *connections, const char *name,
+                           const char *chain, const char *key,
+                           const char *problem);
 
 /* Call add for each open connection, in no order. */
 void connections_list(const struct connections *connections,

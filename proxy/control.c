@@ -24,8 +24,10 @@ struct control {
     struct connections *connections;
     void (*closed)(void *opaque);
     void *opaque;
-    guint second; /* a timer while there were ends in the current second */
-    unsigned told, untold;
+    guint second; /* a timer while there were events in the current second */
+    struct quota {
+        unsigned told, untold;
+    } ends, requests;
 };
 
 /* ---- requests ------------------------------------------------------------ */
@@ -35,12 +37,15 @@ static json_t *configure(struct control *control, json_t *payload,
 {
     g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
     json_t *wanted = json_object_get(payload, "network_policy");
+    json_t *secrets = json_object_get(payload, "secrets");
 
-    if (wanted) {
-        if (!network_policy_parse(wanted, policy, error))
-            return NULL;
+    if (wanted && !network_policy_parse(wanted, policy, error))
+        return NULL;
+    if (secrets &&
+        !connections_set_secrets(control->connections, secrets, error))
+        return NULL;
+    if (wanted)
         connections_configure(control->connections, policy);
-    }
     return json_object();
 }
 
@@ -80,6 +85,20 @@ static json_t *take_addresses(struct control *control, json_t *payload,
     connections_resolved(control->connections, id, addresses,
                          (unsigned)MIN(json_array_size(list), ADDRESSES_MAX),
                          problem);
+    return json_object();
+}
+
+static json_t *take_certificate(struct control *control, json_t *payload,
+                                GError **error)
+{
+    const char *name;
+
+    if (!message_get_string(payload, "name", &name, error))
+        return NULL;
+    connections_certified(control->connections, name,
+                          json_string_value(json_object_get(payload, "chain")),
+                          json_string_value(json_object_get(payload, "key")),
+                          json_string_value(json_object_get(payload, "error")));
     return json_object();
 }
 
@@ -130,6 +149,8 @@ static json_t *carry_out(void *opaque, const char *type, json_t *payload,
         return configure(opaque, payload, error);
     if (strcmp(type, "resolved") == 0)
         return take_addresses(opaque, payload, error);
+    if (strcmp(type, "certificate") == 0)
+        return take_certificate(opaque, payload, error);
     if (strcmp(type, "status") == 0)
         return tell_status(opaque, payload, error);
     if (strcmp(type, "connections") == 0)
@@ -162,19 +183,52 @@ static bool resolve(gint64 id, const char *name, void *opaque)
         json_pack("{s:I, s:s}", "id", (json_int_t)id, "name", name));
 }
 
+static bool certify(const char *name, void *opaque)
+{
+    struct control *control = opaque;
+
+    return control_server_send(control->server, "event.certificate",
+                               json_pack("{s:s}", "name", name));
+}
+
+/* Begin a new second. Return whether there were events in the last one. */
+static bool renew(struct control *control, struct quota *quota,
+                  const char *untold_type)
+{
+    bool busy = quota->told > 0 || quota->untold > 0;
+
+    if (quota->untold > 0 &&
+        control_server_send(control->server, untold_type,
+                            json_pack("{s:i}", "count", (int)quota->untold)))
+        quota->untold = 0;
+    quota->told = 0;
+    return busy;
+}
+
 static gboolean end_second(gpointer data)
 {
     struct control *control = data;
-    bool busy = control->told > 0 || control->untold > 0;
+    bool ends = renew(control, &control->ends, "event.connections_untold");
+    bool requests = renew(control, &control->requests, "event.requests_untold");
 
-    if (control->untold > 0 &&
-        control_server_send(control->server, "event.connections_untold",
-                            json_pack("{s:i}", "count", (int)control->untold)))
-        control->untold = 0;
-    control->told = 0;
-    if (!busy)
-        control->second = 0;
-    return busy;
+    if (ends || requests)
+        return G_SOURCE_CONTINUE;
+    control->second = 0;
+    return G_SOURCE_REMOVE;
+}
+
+/* Return whether an event may be sent in this second; otherwise it is
+ * counted. */
+static bool take_turn(struct control *control, struct quota *quota)
+{
+    if (!control->second)
+        control->second = g_timeout_add_seconds(1, end_second, control);
+    if (quota->told == TOLD_PER_SECOND) {
+        quota->untold++;
+        return false;
+    }
+    quota->told++;
+    return true;
 }
 
 static void tell_end(const struct connection_report *report, void *opaque)
@@ -182,20 +236,43 @@ static void tell_end(const struct connection_report *report, void *opaque)
     struct control *control = opaque;
     json_t *event;
 
-    if (!control->second)
-        control->second = g_timeout_add_seconds(1, end_second, control);
-    if (control->told == TOLD_PER_SECOND) {
-        control->untold++;
+    if (!take_turn(control, &control->ends))
         return;
-    }
-    control->told++;
     event = report_to_json(report, report->refused ? "refused" : "closed");
     if (!control_server_send(control->server, "event.connection", event))
-        control->untold++;
+        control->ends.untold++;
+}
+
+/* Return a JSON string, or null. The text may have bytes of a peer. */
+static json_t *text_to_json(const char *text)
+{
+    g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
+
+    return valid ? json_string(valid) : json_null();
+}
+
+static void tell_request(gint64 id, const struct http_exchange *exchange,
+                         void *opaque)
+{
+    struct control *control = opaque;
+    json_t *event;
+
+    if (!take_turn(control, &control->requests))
+        return;
+    event = json_pack(
+        "{s:I, s:o, s:o, s:i, s:s, s:o, s:o}", "id", (json_int_t)id, "method",
+        text_to_json(exchange->method), "path", text_to_json(exchange->path),
+        "status", (int)exchange->status, "verdict",
+        exchange->refused ? "refused" : "allowed", "reason",
+        text_to_json(exchange->reason), "allow", text_to_json(exchange->allow));
+    if (!control_server_send(control->server, "event.request", event))
+        control->requests.untold++;
 }
 
 const struct connections_callbacks control_callbacks = {
     .resolve = resolve,
+    .certify = certify,
+    .exchanged = tell_request,
     .ended = tell_end,
 };
 

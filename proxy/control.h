@@ -4,12 +4,18 @@
  *
  * JSON Lines on an inherited socket, in the format of message.h:
  *
- *     configure {network_policy}
+ *     configure {network_policy, secrets}
  *                              its addresses may belong to a name although they
- *                              are not public (address_rules.h)
+ *                              are not public (address_rules.h), and its rules
+ *                              judge intercepted requests; secrets: a list
+ *                              (secrets.h), which replaces the last one;
+ *                              absent: unchanged
  *     resolved {id, addresses, error}
  *                              answers event.resolve: a list of texts; error: a
  *                              text or null
+ *     certificate {name, chain, key, error}
+ *                              answers event.certificate: PEM texts, the leaf
+ *                              first in chain; error: a text or null
  *     connections {}           {"connections":[]}: the open ones, as in
  *                              event.connection
  *     status {}                {"connections", "total", "refused",
@@ -18,6 +24,15 @@
  * and to the supervisor:
  *
  *     event.resolve {id, name}
+ *     event.certificate {name} until half of its life is over, the proxy keeps
+ *                              the certificate
+ *     event.request {id, method, path, status, verdict, reason, allow}
+ *                              an intercepted connection (id) has had a
+ *                              request; status: of the response, 0: none;
+ *                              verdict: "allowed" or "refused"; reason and
+ *                              allow: as below
+ *     event.requests_untold {count}
+ *                              requests beyond 20 a second
  *     event.connection {id, name, port, address, verdict, reason, allow,
  *     from_guest, to_guest, milliseconds}
  *                              a connection has ended; verdict: "closed" or

@@ -127,7 +127,9 @@ static bool set_protocol(struct guest_check *check, enum looks looks)
     if (looks == LOOKS_TLS)
         check->protocol = GUEST_CHECK_TLS;
     else if (looks == LOOKS_HTTP)
-        check->protocol = GUEST_CHECK_HTTP;
+        check->protocol = check->kind == GUEST_CHECK_INTERCEPT
+                              ? GUEST_CHECK_REQUEST
+                              : GUEST_CHECK_HTTP;
     else if (check->kind == GUEST_CHECK_PORT && looks == LOOKS_OLD)
         return host_name_refuse(&check->refusal, "HTTP/0.9 is not allowed",
                                 NULL, 0);
@@ -149,7 +151,9 @@ static bool judge_hello(struct guest_check *check, const char *data,
         (const uint8_t *)data, length, check->name, &check->refusal);
 
     if (verdict == TLS_HELLO_PASSED)
-        check->protocol = GUEST_CHECK_PASSED;
+        check->protocol = check->kind == GUEST_CHECK_INTERCEPT
+                              ? GUEST_CHECK_HELLO
+                              : GUEST_CHECK_PASSED;
     return verdict != TLS_HELLO_REFUSED;
 }
 
@@ -219,10 +223,17 @@ bool guest_check_waits(const struct guest_check *check)
            check->http.state == HTTP_REQUESTS_UPGRADE;
 }
 
+bool guest_check_is_intercepted(const struct guest_check *check)
+{
+    return check->protocol == GUEST_CHECK_HELLO ||
+           check->protocol == GUEST_CHECK_REQUEST;
+}
+
 bool guest_check_is_urgent(const struct guest_check *check, size_t length)
 {
     if (check->protocol == GUEST_CHECK_PASSED || guest_check_waits(check))
         return false;
     return length > 0 || (check->protocol == GUEST_CHECK_UNKNOWN &&
-                          check->kind == GUEST_CHECK_WEB);
+                          (check->kind == GUEST_CHECK_WEB ||
+                           check->kind == GUEST_CHECK_INTERCEPT));
 }

@@ -7,9 +7,11 @@
  *     port  the same if the first bytes look like TLS or HTTP; another protocol
  *           passes, also if the server sends the first bytes
  *     raw   everything passes
+ *     http  nothing passes: the check decides whether it is TLS with this name,
+ *           or HTTP, and intercepted.h judges the requests
  *
- * The content of a TLS session is not seen: a client can ask a server for
- * another host within it.
+ * The content of a TLS session is not seen here: a client can ask a server for
+ * another host within it, unless it is intercepted.
  */
 #ifndef PROXY_GUEST_CHECK_H
 #define PROXY_GUEST_CHECK_H
@@ -20,13 +22,21 @@
 #include "proxy/http_requests.h"
 #include "proxy/http_status.h"
 
-enum guest_check_kind { GUEST_CHECK_WEB, GUEST_CHECK_PORT, GUEST_CHECK_RAW };
+/* The strictest is the first. */
+enum guest_check_kind {
+    GUEST_CHECK_INTERCEPT,
+    GUEST_CHECK_WEB,
+    GUEST_CHECK_PORT,
+    GUEST_CHECK_RAW,
+};
 
 enum guest_check_protocol {
     GUEST_CHECK_UNKNOWN,
     GUEST_CHECK_TLS,
     GUEST_CHECK_HTTP,
-    GUEST_CHECK_PASSED, /* everything passes from now on */
+    GUEST_CHECK_PASSED,  /* everything passes from now on */
+    GUEST_CHECK_HELLO,   /* a ClientHello with the name, to be intercepted */
+    GUEST_CHECK_REQUEST, /* a request's first line, the same */
 };
 
 struct guest_check {
@@ -60,6 +70,10 @@ bool guest_check_hear(struct guest_check *check, const char *data,
 
 /* Return whether no more bytes of the guest are needed for now. */
 bool guest_check_waits(const struct guest_check *check);
+
+/* Return whether the connection is to be intercepted from now on; then judge no
+ * more bytes. */
+bool guest_check_is_intercepted(const struct guest_check *check);
 
 /* Return whether the guest must go on in time, when length bytes have not
  * passed: it has sent a part of what is judged as a whole, or nothing although

@@ -14,6 +14,7 @@
 #include "common/fd_message.h"
 #include "common/log.h"
 #include "common/message.h"
+#include "common/network_name.h"
 
 /* Messages between two looks at everything else. */
 enum { MESSAGE_MAX = 1024, AT_ONCE = 32 };
@@ -35,7 +36,9 @@ static gboolean invalid(GError **error, const char *text)
 static gboolean parse_check(const char *text, enum guest_check_kind *ret_kind,
                             GError **error)
 {
-    if (strcmp(text, "web") == 0)
+    if (strcmp(text, "http") == 0)
+        *ret_kind = GUEST_CHECK_INTERCEPT;
+    else if (strcmp(text, "web") == 0)
         *ret_kind = GUEST_CHECK_WEB;
     else if (strcmp(text, "port") == 0)
         *ret_kind = GUEST_CHECK_PORT;
@@ -59,9 +62,8 @@ static gboolean parse(json_t *message, struct connection_target *target,
         !message_get_string(message, "check", &check, error) ||
         !parse_check(check, &target->kind, error))
         return FALSE;
-    if (!*name || g_strlcpy(target->name, name, sizeof(target->name)) >=
-                      sizeof(target->name))
-        return invalid(error, "the name is empty or too long");
+    if (!network_name_normalize(name, target->name))
+        return invalid(error, "the name is malformed");
     target->port = (unsigned)port;
     return TRUE;
 }

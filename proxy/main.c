@@ -9,18 +9,21 @@
 #include <glib.h>
 #include <seccomp.h>
 
+#include "common/fd.h"
 #include "common/log.h"
 #include "netbase/confinement.h"
 #include "netbase/program.h"
 #include "proxy/control.h"
 #include "proxy/flow.h"
 #include "proxy/intake.h"
+#include "proxy/tls_trust.h"
 
 /* Two sockets for each connection, and others; two buffers, and as much for
- * everything else. */
+ * everything else; two TLS sessions and a relay. */
 enum {
     FILES = 2 * CONNECTIONS_MAX + 64,
-    MEMORY = 4 * CONNECTIONS_MAX * FLOW_MAX,
+    INTERCEPTED = 512 << 10,
+    MEMORY = CONNECTIONS_MAX * (4 * FLOW_MAX + INTERCEPTED),
 };
 
 struct options {
@@ -31,6 +34,7 @@ struct proxy {
     struct control *control;
     struct poller *poller;
     struct host_routes *routes;
+    SSL_CTX *to_servers;
     struct connections *connections;
     struct intake *intake;
     GMainLoop *loop;
@@ -63,6 +67,17 @@ static gboolean enter(enum sandbox_action action, GError **error)
     return confinement_enter(&confinement, error);
 }
 
+static gboolean start_tls(struct proxy *proxy, int trust_fd, GError **error)
+{
+    if (!tls_trust_begin(error))
+        return FALSE;
+    if (trust_fd < 0)
+        return TRUE;
+    proxy->to_servers = tls_trust_load(trust_fd, error);
+    fd_close(&trust_fd);
+    return proxy->to_servers != NULL;
+}
+
 static gboolean start(struct proxy *proxy, const struct options *options,
                       enum sandbox_action action, GError **error)
 {
@@ -74,8 +89,14 @@ static gboolean start(struct proxy *proxy, const struct options *options,
     proxy->routes = host_routes_new(error);
     if (!proxy->routes)
         return FALSE;
-    proxy->connections = connections_new(proxy->poller, proxy->routes,
-                                         &control_callbacks, proxy->control);
+    if (!start_tls(proxy, options->trust_fd, error))
+        return FALSE;
+    proxy->connections = connections_new(
+        &(struct connections_world){ proxy->poller, proxy->routes,
+                                     proxy->to_servers },
+        &control_callbacks, proxy->control, error);
+    if (!proxy->connections)
+        return FALSE;
     control_attach(proxy->control, proxy->connections);
     proxy->intake = intake_new(options->connections_fd, proxy->connections,
                                on_closed, proxy);
@@ -96,6 +117,7 @@ static int serve(enum sandbox_action action, void *options)
     }
     intake_free(proxy.intake);
     connections_free(proxy.connections);
+    SSL_CTX_free(proxy.to_servers);
     host_routes_free(proxy.routes);
     poller_free(proxy.poller);
     control_free(proxy.control);

@@ -238,7 +238,7 @@ def test_a_policy_that_takes_an_address_back(world):
     """It ends connections to the address, and attempts, and no others."""
     with server(echo, address=PRIVATE) as to, server(echo) as public, \
             proxy(world, {"allow": [NAME]}) as running:
-        names = [f"{NAME}:{to.port}", f"{NAME}:{public.port}"]
+        names = [f"raw:{NAME}:{to.port}", f"raw:{NAME}:{public.port}"]
         both = {"allow": [*names, PRIVATE + "/32", "10.77.0.8/32"]}
         running.request("configure", {"network_policy": both})
         sh("ip route replace blackhole 10.77.0.8/32")
@@ -273,7 +273,7 @@ def test_a_policy_that_takes_an_address_back(world):
 def test_a_policy_that_takes_a_name_back(world):
     """The proxy does not rely on stepback-net, which the guest may control."""
     with server(echo) as to, proxy(world, {"allow": [NAME]}) as running:
-        name = f"{NAME}:{to.port}"
+        name = f"raw:{NAME}:{to.port}"
         running.request("configure", {"network_policy": {"allow": [name]}})
         guest, number = running.connect(to.port)
         guest.sendall(b"x")

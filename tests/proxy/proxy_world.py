@@ -135,13 +135,15 @@ def echo(connection):
 # ---- the proxy --------------------------------------------------------------
 
 class Proxy:
-    """Plays the supervisor, which resolves all names to self.addresses, and
+    """Plays the supervisor, which resolves all names to self.addresses and
+    answers requests for certificates with self.certify(name), and
     stepback-net."""
 
     def __init__(self, world, policy=None, **options):
         self.world = world
         self.addresses = [PUBLIC]
         self.problem = None
+        self.certify = options.get("certify")
         self.events, self.responses = [], {}
         self.last_id = self.last_request = 0
         self.changed = threading.Condition()
@@ -150,11 +152,13 @@ class Proxy:
                                                 socket.SOCK_SEQPACKET)
         # A forbidden system call is seen as the end by SIGSYS.
         self.process = subprocess.Popen(
-            [*world.inside, *options.get("prefix", ()), PROGRAM,
+            [*world.inside, *options.get("prefix", ()),
+             options.get("program", PROGRAM), *options.get("options", ()),
              f"--connections-fd={intake.fileno()}",
              f"--control-fd={control.fileno()}", "--log-level=debug",
              "--seccomp=" + options.get("seccomp", "trap")],
-            pass_fds=(intake.fileno(), control.fileno()))
+            pass_fds=(intake.fileno(), control.fileno(),
+                      *options.get("fds", ())))
         control.close()
         intake.close()
         threading.Thread(target=self.listen, daemon=True).start()
@@ -187,6 +191,9 @@ class Proxy:
                 self.say("resolved", {"id": payload["id"],
                                       "addresses": self.addresses,
                                       "error": self.problem})
+            elif message["type"] == "event.certificate" and self.certify:
+                self.say("certificate", {"name": payload["name"],
+                                         **self.certify(payload["name"])})
             elif message["type"] == "response":
                 self.responses[message["request_id"]] = message
             self.events.append((message["type"], payload))
@@ -215,6 +222,11 @@ class Proxy:
             check(self.changed.wait_for(find, PATIENCE),
                   f"connection {connection} does not end")
             return find()
+
+    def named(self, kind):
+        """The events of a kind."""
+        with self.changed:
+            return [payload for name, payload in self.events if name == kind]
 
     # ---- stepback-net ----
 
