@@ -79,7 +79,7 @@ int flow_write(struct flow *flow, int fd)
 const char *flow_held(const struct flow *flow, size_t *ret_length)
 {
     *ret_length = flow->end - flow->start - flow->passed;
-    return flow->data + flow->start + flow->passed;
+    return flow->data ? flow->data + flow->start + flow->passed : NULL;
 }
 
 bool flow_is_over(const struct flow *flow)
