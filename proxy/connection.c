@@ -37,6 +37,8 @@ static void report_end(struct connection *connection)
 {
     struct connection_report report;
 
+    if (connection->intercepted)
+        intercepted_stop(connection->intercepted);
     connection_describe(connection, &report);
     connection->ended(connection, &report, connection->opaque);
 }

@@ -11,8 +11,9 @@
 #include "netbase/control_server.h"
 #include "proxy/dial.h"
 
-/* A policy of 256 networks and 256 names takes about 90 KB. */
-enum { MAX_LINE = 256 << 10, MAX_QUEUE = 1 << 20 };
+/* A policy of 256 networks and 256 names takes about 90 KB; 64 secrets take 1
+ * MB at most, and twice that if each of their bytes is escaped. */
+enum { MAX_LINE = 2 << 20, MAX_QUEUE = 1 << 20 };
 
 enum { TOLD_PER_SECOND = 20 };
 

@@ -318,6 +318,12 @@ struct intercepted *intercepted_new(const struct interception *setup, gint64 id,
     return intercepted;
 }
 
+void intercepted_stop(struct intercepted *intercepted)
+{
+    set_end(intercepted, INTERCEPTED_BROKEN, NULL);
+    relay_pump_clear(&intercepted->pump);
+}
+
 void intercepted_free(struct intercepted *intercepted)
 {
     if (!intercepted)
@@ -369,7 +375,10 @@ enum intercepted_status intercepted_run(struct intercepted *intercepted)
             break;
         }
     }
-    return intercepted->state == OVER ? intercepted->status : INTERCEPTED_RUNS;
+    if (intercepted->state != OVER)
+        return INTERCEPTED_RUNS;
+    relay_pump_clear(&intercepted->pump);
+    return intercepted->status;
 }
 
 void intercepted_lose_guest(struct intercepted *intercepted)
@@ -377,7 +386,7 @@ void intercepted_lose_guest(struct intercepted *intercepted)
     if (intercepted->state < RELAY ||
         (intercepted->state == RELAY && intercepted->pump.relay &&
          intercepted->pump.sides[HTTP_GUEST].ended &&
-         !relay_pump_owes(&intercepted->pump, HTTP_SERVER)))
+         intercepted->pump.sides[HTTP_SERVER].finished))
         set_end(intercepted, INTERCEPTED_BROKEN, NULL);
 }
 

@@ -74,6 +74,9 @@ enum intercepted_status intercepted_fail(struct intercepted *intercepted,
 gint64 intercepted_until(const struct intercepted *intercepted);
 enum intercepted_status intercepted_expire(struct intercepted *intercepted);
 
+/* Pass no more bytes. The last requests are reported from within. */
+void intercepted_stop(struct intercepted *intercepted);
+
 /* Of the end. refused: by the policy, or as the server cannot be trusted. The
  * texts are borrowed; NULL: none. */
 struct intercepted_end {

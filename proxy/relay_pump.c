@@ -202,11 +202,6 @@ uint32_t relay_pump_events(const struct relay_pump *pump, enum http_side side)
     return tls_end_events(pump->ends[side], reading, writing);
 }
 
-bool relay_pump_owes(const struct relay_pump *pump, enum http_side side)
-{
-    return has_output(pump, side) || pump->sides[other(side)].held;
-}
-
 void relay_pump_clear(struct relay_pump *pump)
 {
     drop_held(&pump->sides[HTTP_GUEST]);

@@ -41,9 +41,6 @@ enum pump_status relay_pump_run(struct relay_pump *pump);
 /* Return the events of an end's socket to wait for. */
 uint32_t relay_pump_events(const struct relay_pump *pump, enum http_side side);
 
-/* Return whether bytes wait to be written to an end, or to be taken for it. */
-bool relay_pump_owes(const struct relay_pump *pump, enum http_side side);
-
 void relay_pump_clear(struct relay_pump *pump);
 
 #endif
