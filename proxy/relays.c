@@ -4,7 +4,8 @@
  */
 #include "proxy/relays.h"
 
+#include "proxy/http1_relay.h"
+
 const struct relay_kinds relay_kinds = {
-    .http1 = NULL,
-    .http2 = NULL,
+    .http1 = http1_relay_new,
 };
