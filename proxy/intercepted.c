@@ -146,15 +146,14 @@ static bool start_server(struct intercepted *intercepted)
     return true;
 }
 
-/* Return whether the guest can speak the server's protocol. */
+/* Return whether the server has chosen a protocol that it was offered. Without
+ * ALPN it speaks HTTP/1. */
 static bool choose_protocol(struct intercepted *intercepted)
 {
-    const struct alpn *offered = tls_end_offered(intercepted->ends[HTTP_GUEST]);
     unsigned chosen = tls_end_chosen(intercepted->ends[HTTP_SERVER]);
 
     intercepted->protocol = chosen ? chosen : ALPN_HTTP1;
-    return intercepted->offer.protocols & intercepted->protocol &&
-           (!offered->present || offered->protocols & intercepted->protocol);
+    return intercepted->offer.protocols & intercepted->protocol;
 }
 
 static bool shake_server(struct intercepted *intercepted)

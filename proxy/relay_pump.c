@@ -35,7 +35,8 @@ static void break_off(struct relay_pump *pump, enum http_side side)
         return;
     pump->broken_off = true;
     pump->broken = side;
-    if (!tls_end_is_reset(pump->ends[side]))
+    /* An end whose input was cut complains of that. */
+    if (!tls_end_is_reset(pump->ends[side]) && !pump->sides[side].finished)
         pump->reason = tls_end_problem(pump->ends[side]);
 }
 

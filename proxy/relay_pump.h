@@ -25,7 +25,7 @@ struct relay_pump {
     bool failed;           /* the relay ends the connection */
     bool broken_off;       /* an end does */
     enum http_side broken; /* this end */
-    const char *reason;    /* borrowed; NULL: an end has reset it */
+    const char *reason;    /* borrowed; NULL: an end has closed it */
 };
 
 enum pump_status {

@@ -11,7 +11,8 @@
 
 #include "proxy/relays.h"
 
-enum { ROOM = 32 << 10 };
+/* Not a number of whole records, so that a part of one must wait. */
+enum { ROOM = 20000 };
 
 struct pass_relay {
     struct http_relay relay;
