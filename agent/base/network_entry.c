@@ -93,29 +93,6 @@ static gboolean check_word(const char *entry, GError **error)
     return network_name_problem(error, entry, 1, problem);
 }
 
-/* stepback-proxy does not intercept yet: this is the only place that keeps
- * entries and secrets from it that need that. */
-gboolean network_entry_check_interception(const char *object, GError **error)
-{
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "%s need interception, which this version does not have; list "
-                "the name alone",
-                object);
-    return FALSE;
-}
-
-static gboolean check_supported(const struct network_policy *policy,
-                                const char *entry, GError **error)
-{
-    g_autofree char *shown = network_name_printable(entry);
-    g_autofree char *object = g_strdup_printf(
-        "the network policy's entry '%s': methods, paths and intercept:",
-        shown);
-
-    return !network_policy_intercepts(policy) ||
-           network_entry_check_interception(object, error);
-}
-
 static gboolean check_word_of_ours(const char *entry, GError **error)
 {
     return !g_str_has_prefix(entry, "secret:") ||
@@ -130,9 +107,7 @@ gboolean network_entry_add(struct network_policy *policy, const char *entry,
     if (!check_case(entry, error) || !check_word(entry, error) ||
         !check_word_of_ours(entry, error))
         return FALSE;
-    if (!(network_preset_name(entry)
-              ? network_preset_add(policy, entry, add_one, error)
-              : add_one(policy, entry, error)))
-        return FALSE;
-    return check_supported(policy, entry, error);
+    return network_preset_name(entry)
+               ? network_preset_add(policy, entry, add_one, error)
+               : add_one(policy, entry, error);
 }

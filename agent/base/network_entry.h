@@ -15,8 +15,4 @@
 gboolean network_entry_add(struct network_policy *policy, const char *entry,
                            GError **error);
 
-/* Fail with ERROR_INVALID_FIELD if stepback-proxy does not intercept requests,
- * which object ("secrets") needs. */
-gboolean network_entry_check_interception(const char *object, GError **error);
-
 #endif

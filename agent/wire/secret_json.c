@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "agent/base/network_entry.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -66,9 +65,6 @@ gboolean secrets_from_json(json_t *value, GPtrArray *list, GError **error)
                             "the field 'secrets' must be a list of objects");
         return FALSE;
     }
-    if (json_array_size(value) > 0 &&
-        !network_entry_check_interception("secrets", error))
-        return FALSE;
     json_array_foreach(value, i, one)
     {
         if (!add(one, list, error))

@@ -29,7 +29,7 @@ PROGRAMS = """qemu-system-x86_64 qemu-img diff less most fusermount3 newuidmap n
     bwrap sh bash env python3 sed rm mount dirname basename uname id apt-get cpio xz""".split()
 # Of the daemons, of QEMU and of diff; of stepback itself there is LD_PRELOAD.
 LIBRARIES = """libslirp.so.0 libfuse3.so.3 libseccomp.so.2 libcap-ng.so.0
-    libsqlite3.so.0 libpixman-1.so.0 libcrypto.so.3 libssl.so.3 libnghttp2.so.14""".split()
+    libsqlite3.so.0 libpixman-1.so.0 libssl.so.3 libnghttp2.so.14""".split()
 
 
 def write(path, text, mode=0o644):

@@ -80,23 +80,6 @@ static void test_errors(void)
     }
 }
 
-/* Until the proxy reads requests, no list has entries for that. */
-static void test_interception(void)
-{
-    static const char *const entries[] = { "intercept:a.example",
-                                           "GET:a.example", "a.example/v1",
-                                           "deny:PUT:*.fa\xc3\x9f.de/v1" };
-
-    for (size_t i = 0; i < G_N_ELEMENTS(entries); i++) {
-        g_autofree struct network_policy *policy = g_new0(struct network_policy,
-                                                          1);
-        g_autoptr(GError) error = NULL;
-
-        g_assert_false(network_entry_add(policy, entries[i], &error));
-        g_assert_nonnull(strstr(error->message, "need interception"));
-    }
-}
-
 /* ---- presets ------------------------------------------------------------- */
 
 struct place {
@@ -246,7 +229,6 @@ int main(int argc, char **argv)
     make_place(&place);
     g_test_add_func("/entry/names-are-converted", test_conversion);
     g_test_add_func("/entry/errors-show-both-forms", test_errors);
-    g_test_add_func("/entry/interception-is-refused", test_interception);
     g_test_add_data_func("/entry/presets-of-the-user-come-first", &place,
                          test_presets);
     g_test_add_data_func("/entry/errors-of-presets-have-file-and-line", &place,
