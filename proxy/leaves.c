@@ -80,7 +80,9 @@ static void set_failed(struct entry *entry, const char *reason)
 
 /* ---- requests ------------------------------------------------------------ */
 
-static void drop_oldest(struct leaves *leaves)
+/* Drop the leaf that was used least recently. Return false if all are waited
+ * for. */
+static bool drop_oldest(struct leaves *leaves)
 {
     GHashTableIter iter;
     gpointer value;
@@ -90,19 +92,23 @@ static void drop_oldest(struct leaves *leaves)
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         struct entry *entry = value;
 
-        if (!oldest || entry->used < oldest->used)
+        if (entry->state != LEAF_WAITS &&
+            (!oldest || entry->used < oldest->used))
             oldest = entry;
     }
     if (oldest)
         g_hash_table_remove(leaves->entries, oldest->name);
+    return oldest != NULL;
 }
 
 static struct entry *add(struct leaves *leaves, const char *name)
 {
-    struct entry *entry = g_new0(struct entry, 1);
+    struct entry *entry;
 
-    if (g_hash_table_size(leaves->entries) >= LEAVES_MAX)
-        drop_oldest(leaves);
+    if (g_hash_table_size(leaves->entries) >= LEAVES_MAX &&
+        !drop_oldest(leaves))
+        return NULL;
+    entry = g_new0(struct entry, 1);
     entry->name = g_strdup(name);
     g_hash_table_insert(leaves->entries, entry->name, entry);
     return entry;
@@ -117,6 +123,23 @@ static void request(struct leaves *leaves, struct entry *entry)
         set_failed(entry, "the supervisor does not read");
 }
 
+/* Return the microseconds until half of the certificate's life is over, by the
+ * clock of the day, as its users count; 0 or less if it is, or before it. */
+static gint64 half_life(const X509 *certificate)
+{
+    const ASN1_TIME *from = X509_get0_notBefore(certificate);
+    const ASN1_TIME *to = X509_get0_notAfter(certificate);
+    int days, seconds, past_days, past_seconds;
+    gint64 life, past;
+
+    if (!ASN1_TIME_diff(&days, &seconds, from, to) ||
+        !ASN1_TIME_diff(&past_days, &past_seconds, from, NULL))
+        return 0;
+    life = (gint64)days * 86400 + seconds;
+    past = (gint64)past_days * 86400 + past_seconds;
+    return past < 0 ? 0 : (life / 2 - past) * G_USEC_PER_SEC;
+}
+
 enum leaf_state leaves_find(struct leaves *leaves, const char *name,
                             const struct leaf **ret_leaf,
                             const char **ret_reason)
@@ -126,8 +149,13 @@ enum leaf_state leaves_find(struct leaves *leaves, const char *name,
 
     if (!found)
         entry = add(leaves, name);
+    if (!entry) {
+        *ret_reason = "too many certificates are being made";
+        return LEAF_FAILED;
+    }
     entry->used = ++leaves->uses;
-    if (!found || g_get_monotonic_time() >= entry->until)
+    if (!found || g_get_monotonic_time() >= entry->until ||
+        (entry->state == LEAF_READY && half_life(entry->leaf.certificate) <= 0))
         request(leaves, entry);
     if (entry->state == LEAF_READY)
         *ret_leaf = &entry->leaf;
@@ -165,23 +193,6 @@ static bool read_chain(const char *text, struct leaf *leaf)
     }
     BIO_free(bio);
     return leaf->certificate && leaf->chain;
-}
-
-/* Return the microseconds until half of the certificate's life is over; 0 or
- * less if it is. */
-static gint64 half_life(const X509 *certificate)
-{
-    const ASN1_TIME *from = X509_get0_notBefore(certificate);
-    const ASN1_TIME *to = X509_get0_notAfter(certificate);
-    int days, seconds, past_days, past_seconds;
-    gint64 life, past;
-
-    if (!ASN1_TIME_diff(&days, &seconds, from, to) ||
-        !ASN1_TIME_diff(&past_days, &past_seconds, from, NULL))
-        return 0;
-    life = (gint64)days * 86400 + seconds;
-    past = (gint64)past_days * 86400 + past_seconds;
-    return past < 0 ? 0 : (life / 2 - past) * G_USEC_PER_SEC;
 }
 
 void leaves_put(struct leaves *leaves, const char *name, const char *chain,

@@ -24,9 +24,13 @@ enum {
     SERIAL_BITS = 128,
     COMMON_NAME_MAX = 64, /* bytes (RFC 5280, ub-common-name) */
     HOUR = 3600,
-    LEAF_LIFE = 48 * HOUR,
+    DAY = 24 * HOUR,
+    LEAF_LIFE = 2 * DAY,
     /* Longer than any run: the key ends with that. */
-    AUTHORITY_LIFE = 10 * 365 * 24 * HOUR,
+    AUTHORITY_LIFE = 10 * 365 * DAY,
+    /* For a clock that is set back: of leaves, and of the authority. */
+    LEAF_EARLY = DAY,
+    AUTHORITY_EARLY = 365 * DAY,
 };
 
 struct certificate_authority {
@@ -63,9 +67,9 @@ static bool set_serial(X509 *certificate)
            BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate));
 }
 
-static bool set_times(X509 *certificate, long life)
+static bool set_times(X509 *certificate, long early, long life)
 {
-    return X509_gmtime_adj(X509_getm_notBefore(certificate), -HOUR) &&
+    return X509_gmtime_adj(X509_getm_notBefore(certificate), -early) &&
            X509_gmtime_adj(X509_getm_notAfter(certificate), life);
 }
 
@@ -89,12 +93,12 @@ static bool add_extension(X509 *certificate, X509 *issuer, int kind,
 }
 
 /* Return a certificate without subject, extensions and signature. */
-static X509 *begin(EVP_PKEY *key, long life)
+static X509 *begin(EVP_PKEY *key, long early, long life)
 {
     g_autoptr(X509) certificate = X509_new();
 
     if (!certificate || !X509_set_version(certificate, VERSION_3) ||
-        !set_serial(certificate) || !set_times(certificate, life) ||
+        !set_serial(certificate) || !set_times(certificate, early, life) ||
         !X509_set_pubkey(certificate, key))
         return NULL;
     return g_steal_pointer(&certificate);
@@ -148,7 +152,7 @@ static char *subject_of(const char *sandbox)
 
 static X509 *sign_itself(EVP_PKEY *key, const char *subject)
 {
-    g_autoptr(X509) own = begin(key, AUTHORITY_LIFE);
+    g_autoptr(X509) own = begin(key, AUTHORITY_EARLY, AUTHORITY_LIFE);
 
     if (!own || !set_subject(own, subject) ||
         !X509_set_issuer_name(own, X509_get_subject_name(own)) ||
@@ -214,7 +218,7 @@ static bool name_leaf(X509 *leaf, X509 *issuer, const char *name)
 static X509 *sign_leaf(struct certificate_authority *authority, EVP_PKEY *key,
                        const char *name)
 {
-    g_autoptr(X509) leaf = begin(key, LEAF_LIFE);
+    g_autoptr(X509) leaf = begin(key, LEAF_EARLY, LEAF_LIFE);
     X509 *issuer = authority->certificate;
 
     if (!leaf || !X509_set_issuer_name(leaf, X509_get_subject_name(issuer)) ||

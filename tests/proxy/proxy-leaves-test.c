@@ -193,6 +193,7 @@ static void test_the_number_of_leaves_is_bounded(void)
         g_autofree char *name = g_strdup_printf("n%d.example", i);
 
         find(leaves, name);
+        leaves_put(leaves, name, NULL, NULL, "refused");
     }
     /* The first becomes the most recent one, so the second goes. */
     find(leaves, "n0.example");
@@ -203,6 +204,26 @@ static void test_the_number_of_leaves_is_bounded(void)
     find(leaves, "n1.example");
     g_assert_cmpuint(supervisor.requests, ==, LEAVES_MAX + 2);
     g_assert_cmpstr(supervisor.last, ==, "n1.example");
+    leaves_free(leaves);
+    g_free(supervisor.last);
+}
+
+/* Those that are waited for stay: to drop one would have it made again. */
+static void test_leaves_that_are_made_stay(void)
+{
+    struct supervisor supervisor = { 0 };
+    struct leaves *leaves = leaves_new(on_request, &supervisor);
+
+    for (int i = 0; i < LEAVES_MAX; i++) {
+        g_autofree char *name = g_strdup_printf("n%d.example", i);
+
+        find(leaves, name);
+    }
+    g_assert_cmpint(find(leaves, "one-more.example"), ==, LEAF_FAILED);
+    g_assert_cmpint(find(leaves, "n0.example"), ==, LEAF_WAITS);
+    g_assert_cmpuint(supervisor.requests, ==, LEAVES_MAX);
+    leaves_put(leaves, "n0.example", NULL, NULL, "refused");
+    g_assert_cmpint(find(leaves, "one-more.example"), ==, LEAF_WAITS);
     leaves_free(leaves);
     g_free(supervisor.last);
 }
@@ -283,6 +304,8 @@ int main(int argc, char **argv)
                     test_a_supervisor_that_does_not_read);
     g_test_add_func("/leaves/the number of leaves is bounded",
                     test_the_number_of_leaves_is_bounded);
+    g_test_add_func("/leaves/those that are made stay",
+                    test_leaves_that_are_made_stay);
     g_test_add_func("/alpn/lists are read strictly", test_lists_of_protocols);
     g_test_add_func("/alpn/an empty name is malformed",
                     test_an_empty_name_is_malformed);
