@@ -66,8 +66,18 @@ static bool is_variable(const char *name)
 
 static bool is_header(const char *name)
 {
+    /* The fields that divide the bytes into requests; proxy/secrets.c refuses
+     * them, too. */
+    static const char *const framing[] = {
+        "connection", "content-length",    "expect",  "host",    "keep-alive",
+        "te",         "transfer-encoding", "trailer", "upgrade",
+    };
     size_t length = strlen(name);
 
+    for (size_t i = 0; i < G_N_ELEMENTS(framing); i++) {
+        if (g_ascii_strcasecmp(name, framing[i]) == 0)
+            return false;
+    }
     return length > 0 && length <= NAME_LENGTH_MAX &&
            strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_") == length;
 }
@@ -201,6 +211,8 @@ static const char *value_problem(const char *value)
         if (g_ascii_iscntrl(*at))
             return "its value has a line end or another control character";
     }
+    if (!g_utf8_validate(value, -1, NULL))
+        return "its value is not UTF-8";
     return value[0] == ' ' || value[length - 1] == ' '
                ? "its value begins or ends with a space"
                : NULL;
@@ -247,8 +259,10 @@ static void forbid_core_dumps(void)
 {
     struct rlimit limit;
 
+    /* 0 does not stop a dump to a program; 1 stops all (core(5), and
+     * do_coredump() since Linux 2.6.32). */
     if (getrlimit(RLIMIT_CORE, &limit) == 0) {
-        limit.rlim_cur = 0;
+        limit.rlim_cur = MIN(1, limit.rlim_max);
         setrlimit(RLIMIT_CORE, &limit);
     }
 }

@@ -67,7 +67,8 @@ static char *read_variable(const char *name, char *room, size_t size)
 
 static char *read_file(const char *path, char *room, size_t size)
 {
-    fd_auto int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd_auto int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK |
+                                    O_NOCTTY);
     struct stat st;
     int rc = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
 

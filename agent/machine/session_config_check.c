@@ -65,6 +65,21 @@ static gboolean check_copy_folders(const struct session_config *config,
     return TRUE;
 }
 
+/* A guest can replace a symlink in a shared folder, and so choose a file of the
+ * host. Not only such ones are refused: a link can lead to another one. */
+static gboolean check_no_symlink(const struct secret *secret, const char *given,
+                                 const char *real, GError **error)
+{
+    g_autofree char *path = g_canonicalize_filename(given, "/");
+
+    if (strcmp(path, real) == 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "secret '%s': %s leads to %s by a symlink; name that file",
+                secret->name, path, real);
+    return FALSE;
+}
+
 /* A guest could read the file of a secret that is in a shared folder. */
 static gboolean check_secrets(const struct session_config *config,
                               GError **error)
@@ -76,6 +91,9 @@ static gboolean check_secrets(const struct session_config *config,
                                     ? real_path_of(from + strlen("file:"))
                                     : NULL;
 
+        if (path &&
+            !check_no_symlink(secret, from + strlen("file:"), path, error))
+            return FALSE;
         for (unsigned j = 0; path && j < config->n_directories; j++) {
             if (!real_path_is_beneath(path, config->directories[j]->path))
                 continue;
