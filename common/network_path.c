@@ -139,6 +139,9 @@ bool network_path_is_denied(const struct network_path *path, const char *prefix)
 {
     size_t length = strlen(prefix);
 
+    /* Some servers ignore what follows a dot or space: a format, "users.json".
+     */
     return g_ascii_strncasecmp(path->loose, prefix, length) == 0 &&
-           ends_segment(path->loose, prefix, length);
+           (ends_segment(path->loose, prefix, length) ||
+            path->loose[length] == '.' || path->loose[length] == ' ');
 }

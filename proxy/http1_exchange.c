@@ -104,15 +104,27 @@ bool http1_exchange_add(struct http1_side *side, const char *text, size_t len)
     return true;
 }
 
+/* Only words that mean something between two ends are kept: others could be a
+ * placeholder, or a value. */
 void http1_exchange_link(struct http1_side *side,
                          const struct http_field *field)
 {
-    if (!side->linked)
-        side->linked = g_string_new(NULL);
-    g_string_append_len(side->linked, field->name, (gssize)field->name_len);
-    g_string_append(side->linked, ": ");
-    g_string_append_len(side->linked, field->value, (gssize)field->value_len);
-    g_string_append(side->linked, "\r\n");
+    static const char *const words[] = { "close", "keep-alive", "Upgrade" };
+    g_autofree char *value = g_strndup(field->value, field->value_len);
+    g_auto(GStrv) members = g_strsplit(value, ",", -1);
+
+    if (!http_fields_is(field, "Connection"))
+        return;
+    for (char **member = members; *member; member++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+            if (g_ascii_strcasecmp(g_strstrip(*member), words[i]) != 0)
+                continue;
+            if (!side->linked)
+                side->linked = g_string_new(NULL);
+            g_string_append_printf(side->linked, "Connection: %s\r\n",
+                                   words[i]);
+        }
+    }
 }
 
 static void drop(GString **text, bool clears)

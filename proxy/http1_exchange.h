@@ -93,7 +93,8 @@ void http1_exchange_end(struct http1_relay *relay);
 /* Add to the head of a side. Return false if it would be too long. */
 bool http1_exchange_add(struct http1_side *side, const char *text, size_t len);
 
-/* Keep a Connection field of the head for its end. */
+/* Keep the words of a Connection field for the end of the head; Keep-Alive is
+ * dropped. */
 void http1_exchange_link(struct http1_side *side,
                          const struct http_field *field);
 

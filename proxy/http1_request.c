@@ -320,6 +320,8 @@ static enum http_step take_trailer_field(struct http1_relay *relay,
     if (!http_fields_divide(line, len, &field, &refusal) ||
         !http_fields_take_trailer_field(&field, &refusal))
         return refuse(relay, refusal.reason, refusal.other);
+    if (http_override_has(field.name, field.name_len))
+        return refuse(relay, "a trailer asks for another method or path", "");
     if (!add_with_secrets(relay, &field))
         return refuse(relay, "the trailer is too long", "");
     if (!is_dropped(relay) &&

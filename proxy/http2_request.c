@@ -115,6 +115,10 @@ static bool check_pseudo(const struct http_context *context,
     if (g_ascii_strcasecmp(method, "CONNECT") == 0 ||
         http2_fields_find(head, ":protocol", &path, &len))
         return refuse(refusal, "CONNECT is not allowed");
+    /* The response would have the request's secrets. */
+    if (g_ascii_strcasecmp(method, "TRACE") == 0 ||
+        g_ascii_strcasecmp(method, "TRACK") == 0)
+        return refuse(refusal, "TRACE is not allowed");
     if (!http2_fields_find(head, ":scheme", &scheme, &len) ||
         !is_text(context->tls ? "https" : "http", scheme, len))
         return refuse(refusal, "the request has another scheme");
@@ -123,22 +127,30 @@ static bool check_pseudo(const struct http_context *context,
     return check_path(method, path, len, refusal);
 }
 
+void http2_request_get_overrides(const struct http2_fields *head,
+                                 struct http_override *ret_override)
+{
+    *ret_override = (struct http_override){ 0 };
+    for (size_t i = 0; i < http2_fields_count(head); i++) {
+        nghttp2_nv field = http2_fields_get(head, i);
+
+        http_override_take(ret_override, (const char *)field.name,
+                           field.namelen, (const char *)field.value,
+                           field.valuelen);
+    }
+}
+
 static bool judge_by_policy(const struct http_context *context,
                             const struct http2_fields *head,
                             struct http2_refusal *refusal)
 {
     const char *method = "", *path = "";
     g_autofree char *plain = NULL;
-    struct http_override override = { 0 };
+    struct http_override override;
     size_t len;
     bool allowed;
 
-    for (size_t i = 0; i < http2_fields_count(head); i++) {
-        nghttp2_nv field = http2_fields_get(head, i);
-
-        http_override_take(&override, (const char *)field.name, field.namelen,
-                           (const char *)field.value, field.valuelen);
-    }
+    http2_request_get_overrides(head, &override);
     http2_fields_find(head, ":method", &method, &len);
     http2_fields_find(head, ":path", &path, &len);
     plain = g_strndup(path, strcspn(path, "?"));
@@ -279,13 +291,16 @@ bool http2_request_judge_trailers(const struct http_context *context,
 {
     if (trailers->is_too_long)
         return refuse_length(refusal);
-    for (size_t i = 0; context->secrets && i < http2_fields_count(trailers);
-         i++) {
+    for (size_t i = 0; i < http2_fields_count(trailers); i++) {
         nghttp2_nv field = http2_fields_get(trailers, i);
         g_autoptr(GString) text = g_string_new(NULL);
         const char *reason;
 
-        if (secrets_put_in(context->secrets, context->name, context->tls,
+        if (http_override_has((const char *)field.name, field.namelen))
+            return refuse(refusal, "a field after the body asks for another "
+                                   "method or path");
+        if (context->secrets &&
+            secrets_put_in(context->secrets, context->name, context->tls,
                            (const char *)field.name, (const char *)field.value,
                            field.valuelen, text, &reason) != SECRETS_NONE) {
             explicit_bzero(text->str, text->allocated_len);
@@ -307,6 +322,10 @@ void http2_response_copy(struct secrets *secrets,
         const char *value = (const char *)field.value;
         size_t len = field.valuelen;
 
+        /* A name has no place for a placeholder. */
+        if (secrets && secrets_take_out(secrets, (const char *)field.name,
+                                        field.namelen, text))
+            continue;
         if (secrets && secrets_take_out(secrets, value, len, text)) {
             value = text->str;
             len = text->len;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "proxy/http2_fields.h"
+#include "proxy/http_override.h"
 #include "proxy/http_relay.h"
 
 /* Zero at first. */
@@ -25,6 +26,11 @@ struct http2_refusal {
  * ASCII, cut, "" if there is none. */
 char *http2_request_method(const struct http2_fields *head);
 char *http2_request_path(const struct http2_fields *head);
+
+/* Note the fields that ask for another method or path; clear ret_override with
+ * http_override_clear(). */
+void http2_request_get_overrides(const struct http2_fields *head,
+                                 struct http_override *ret_override);
 
 /* Judge a request. On success ret_head (empty before) is the head for the
  * server; else the refusal is set. */

@@ -57,6 +57,9 @@ static bool check_method(struct http_head *head, const char *method, size_t len,
         return refuse(refusal, "the request has a malformed method");
     if (is_word("CONNECT", method, len))
         return refuse(refusal, "CONNECT is not allowed");
+    /* The response would have the request's secrets. */
+    if (is_word("TRACE", method, len) || is_word("TRACK", method, len))
+        return refuse(refusal, "TRACE is not allowed");
     head->is_get = len == 3 && memcmp(method, "GET", len) == 0;
     return true;
 }

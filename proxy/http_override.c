@@ -13,8 +13,18 @@ static const struct {
 } fields[] = {
     { "X-HTTP-Method-Override", false }, { "X-HTTP-Method", false },
     { "X-Method-Override", false },      { "X-Original-URL", true },
-    { "X-Rewrite-URL", true },
+    { "X-Rewrite-URL", true },           { "X-Original-URI", true },
+    { "X-Forwarded-URI", true },         { "X-Override-URL", true },
 };
+
+static size_t letters_of(const char *value, size_t len)
+{
+    size_t at = 0;
+
+    while (at < len && g_ascii_isalpha(value[at]))
+        at++;
+    return at;
+}
 
 /* Some servers take '_' for '-'. */
 static bool is_name(const char *name, const char *text, size_t len)
@@ -28,12 +38,21 @@ static bool is_name(const char *name, const char *text, size_t len)
     return !name[len];
 }
 
+/* Some servers take the first of several methods, or a part of the text. TRACE
+ * would return the request's secrets. */
+static bool is_method(const char *value, size_t len)
+{
+    return len > 0 && letters_of(value, len) == len &&
+           !is_name("TRACE", value, len) && !is_name("TRACK", value, len) &&
+           !is_name("CONNECT", value, len);
+}
+
 static void add(struct http_override *override, bool is_path, const char *value,
                 size_t len)
 {
     unsigned *count = is_path ? &override->path_count : &override->method_count;
 
-    if (*count == HTTP_OVERRIDE_MAX) {
+    if (*count == HTTP_OVERRIDE_MAX || (!is_path && !is_method(value, len))) {
         override->exceeds = true;
     } else if (is_path) {
         const char *query = memchr(value, '?', len);
@@ -43,6 +62,15 @@ static void add(struct http_override *override, bool is_path, const char *value,
     } else {
         override->methods[(*count)++] = g_ascii_strup(value, (gssize)len);
     }
+}
+
+bool http_override_has(const char *name, size_t name_len)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(fields); i++) {
+        if (is_name(fields[i].name, name, name_len))
+            return true;
+    }
+    return false;
 }
 
 void http_override_take(struct http_override *override, const char *name,

@@ -28,6 +28,10 @@ struct http_override {
 void http_override_take(struct http_override *override, const char *name,
                         size_t name_len, const char *value, size_t value_len);
 
+/* Return whether it is one of these; in a trailer they are refused, since some
+ * servers add the trailer to the head. */
+bool http_override_has(const char *name, size_t name_len);
+
 /* Judge a request as network_policy_judge_request() does, with each method and
  * path that it has to some server. ret_allow is for the first refused one. */
 bool http_override_judge(const struct http_override *override,

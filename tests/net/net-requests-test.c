@@ -53,6 +53,8 @@ static const struct {
     { "p.org", 443, "GET", "/v2/a", false, "GET:p.org/v2/a" },
     { "p.org", 443, "GET", "/v1/no", false, NULL },
     { "p.org", 443, "GET", "/v1/no/x", false, NULL },
+    { "p.org", 443, "GET", "/v1/no.json", false, NULL },
+    { "p.org", 443, "GET", "/v1/no%20", false, NULL },
     { "p.org", 443, "GET", "/v1/nono", true, NULL },
     { "p.org", 443, "GET", "/v1/%6Eo", false, NULL },
     { "p.org", 443, "GET", "/v1/NO;x", false, NULL },

@@ -100,7 +100,8 @@ static void test_other_methods_and_paths_are_judged(void)
     static const char *const bad[] = {
         "X-HTTP-Method-Override: delete", "x_http_method: DELETE",
         "X-Method-Override: DELETE",      "X-Original-URL: /private?x",
-        "X-Rewrite-URL: /x/../private",
+        "X-Rewrite-URL: /x/../private",   "X-HTTP-Method-Override: DELETE, x",
+        "X-HTTP-Method-Override: TRACE",  "X-Original-URI: /private",
     };
     static const char *const good[] = {
         "X-HTTP-Method-Override: PUT",

@@ -67,6 +67,8 @@ static const struct {
     { "", "GET http://" NAME "/ HTTP/1.1\r\n" HOST "\r\n", "must be a path" },
     { "", "GET https://" NAME "/ HTTP/1.1\r\n" HOST "\r\n", "must be a path" },
     { "", "CONNECT " NAME ":443 HTTP/1.1\r\n" HOST "\r\n", "CONNECT" },
+    { "", "TRACE / HTTP/1.1\r\n" HOST "\r\n", "TRACE" },
+    { "", "track / HTTP/1.1\r\n" HOST "\r\n", "TRACE" },
     { "",
       "MMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMM / "
       "HTTP/1.1\r\n" HOST "\r\n",
@@ -101,6 +103,8 @@ static const struct {
       "placeholder is in a trailer" },
     { POST CHUNKED "\r\n", "0\r\nAuthorization: " PLACE "\r\n\r\n",
       "placeholder is in a trailer" },
+    { POST CHUNKED "\r\n", "0\r\nX-HTTP-Method: DELETE\r\n\r\n",
+      "another method" },
     { POST CHUNKED "\r\n", "0\r\nX: y\n\r\n", "CR LF" },
 };
 

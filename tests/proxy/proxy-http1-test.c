@@ -178,7 +178,7 @@ static const struct exchange plain[] = {
       false },
     { "Connection: close of a guest",
       { G(GET HOST "Connection:TE, close\t\r\n\r\n" REQUEST), S(EMPTY) },
-      GET HOST "Connection: TE, close\r\n\r\n",
+      GET HOST CLOSE "\r\n",
       OK "Content-Length: 0\r\n" CLOSE "\r\n",
       "GET /x 200\n",
       true },

@@ -123,6 +123,7 @@ static const struct bad {
     { "CONNECT", "/x", ":authority: " NAME ":443\n:scheme: \n:path: \n",
       "CONNECT" },
     { "CONNECT", "/x", ":protocol: websocket\n", NULL },
+    { "TRACE", "/x", NULL, "TRACE" },
     { "GET", "x", NULL, NULL },
     { "GET", "*", NULL, NULL },
     { "GET", "/x#y", NULL, "malformed path" },
