@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum alpn_protocol { ALPN_HTTP1 = 1, ALPN_HTTP2 = 2 };
+/* ALPN_UNKNOWN: a server has chosen what it was not offered. */
+enum alpn_protocol { ALPN_HTTP1 = 1, ALPN_HTTP2 = 2, ALPN_UNKNOWN = 4 };
 
 struct alpn {
     bool present;         /* the client sent the extension */

@@ -19,7 +19,9 @@
 enum { SECURITY_LEVEL = 2 };
 
 /* Key exchanges of guests: without those that cost the proxy much. */
-#define GROUPS "X25519:P-256:P-384"
+/* Of key exchange: no finite fields, whose arithmetic a peer could make slow.
+ */
+#define GROUPS "X25519:P-256:P-384:P-521"
 
 /* Instead of an alert: of the guest's handshake. */
 enum { UNDECIDED = -1, ACCEPTED = -2 };
@@ -144,11 +146,14 @@ SSL_CTX *tls_end_context(const SSL_METHOD *method)
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS |
                                   SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    /* A peer that sends records without data must not keep a read going. */
+    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_max_early_data(context, 0);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) &&
         SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) &&
-        SSL_CTX_set_num_tickets(context, 0))
+        SSL_CTX_set_num_tickets(context, 0) &&
+        SSL_CTX_set1_groups_list(context, GROUPS))
         return context;
     SSL_CTX_free(context);
     return NULL;
@@ -189,14 +194,10 @@ static int on_alpn(SSL *session, const unsigned char **ret_name,
     return *ret_name ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-bool tls_end_prepare_guests(SSL_CTX *context)
+void tls_end_prepare_guests(SSL_CTX *context)
 {
-    bool ok = SSL_CTX_set1_groups_list(context, GROUPS) == 1;
-
     SSL_CTX_set_client_hello_cb(context, on_hello, NULL);
     SSL_CTX_set_alpn_select_cb(context, on_alpn, NULL);
-    ERR_clear_error();
-    return ok;
 }
 
 /* ---- an end's life ------------------------------------------------------- */
@@ -353,10 +354,13 @@ void tls_end_reject(struct tls_end *end, int alert)
 unsigned tls_end_chosen(const struct tls_end *end)
 {
     const unsigned char *name;
-    unsigned length;
+    unsigned length, protocol;
 
     SSL_get0_alpn_selected(end->session, &name, &length);
-    return length > 0 ? alpn_protocol_of(name, length) : 0;
+    if (length == 0)
+        return 0;
+    protocol = alpn_protocol_of(name, length);
+    return protocol ? protocol : ALPN_UNKNOWN;
 }
 
 bool tls_end_is_checked(const struct tls_end *end, const char *name)

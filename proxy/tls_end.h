@@ -39,7 +39,7 @@ enum { TLS_RECORD_MAX = 16 << 10 };
 SSL_CTX *tls_end_context(const SSL_METHOD *method);
 
 /* Set up a context for tls_end_new_guest(). Return false without memory. */
-bool tls_end_prepare_guests(SSL_CTX *context);
+void tls_end_prepare_guests(SSL_CTX *context);
 
 /* fd is borrowed. context: NULL for plain bytes. Return NULL without memory. */
 struct tls_end *tls_end_new_guest(int fd, SSL_CTX *context);
@@ -68,7 +68,7 @@ bool tls_end_go_on(struct tls_end *end, X509 *certificate, EVP_PKEY *key,
 void tls_end_reject(struct tls_end *end, int alert);
 
 /* The protocol that the server has chosen, after TLS_DONE: one of enum
- * alpn_protocol, or 0 for none. */
+ * alpn_protocol, also ALPN_UNKNOWN, or 0 for none. */
 unsigned tls_end_chosen(const struct tls_end *end);
 
 /* Return whether the session is safe to pass bytes: of a guest, that its server

@@ -14,6 +14,9 @@
 #include "common/errors.h"
 #include "proxy/tls_end.h"
 
+/* The longest chain of a server: certificates, and bytes of them all. */
+enum { DEPTH_MAX = 10, CHAIN_MAX = 32 << 10 };
+
 static gboolean fail(GError **error, const char *text)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
@@ -97,7 +100,11 @@ SSL_CTX *tls_trust_load(int fd, GError **error)
          * below another one. */
         X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
                                     X509_V_FLAG_PARTIAL_CHAIN);
-        count = add_all(store, list);
+        X509_VERIFY_PARAM_set_depth(SSL_CTX_get0_param(context), DEPTH_MAX);
+        /* A server chooses what this process computes and keeps. */
+        SSL_CTX_set_max_cert_list(context, CHAIN_MAX);
+        if (SSL_CTX_set_cipher_list(context, "DEFAULT:!kDHE") == 1)
+            count = add_all(store, list);
     }
     BIO_free(list);
     ERR_clear_error();
