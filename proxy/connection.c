@@ -377,6 +377,12 @@ unsigned connection_addresses(const struct connection *connection,
     return connection->server_fd >= 0 ? 1 : dial->count - dial->next + 1;
 }
 
+bool connection_is_allowed(const struct connection *connection)
+{
+    return !connection->intercepted ||
+           intercepted_is_allowed(connection->intercepted);
+}
+
 void connection_revoke(struct connection *connection, const char *reason)
 {
     connection->refused = true;

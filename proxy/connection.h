@@ -52,6 +52,10 @@ void connection_give_up(struct connection *connection, const char *allow,
 unsigned connection_addresses(const struct connection *connection,
                               const struct network_address **ret_list);
 
+/* Return whether the policy, which has changed, still allows the requests that
+ * run; true if it is not intercepted. */
+bool connection_is_allowed(const struct connection *connection);
+
 /* End it, as the policy no longer allows it. */
 void connection_revoke(struct connection *connection, const char *reason);
 

@@ -67,9 +67,10 @@ connections_new(const struct connections_world *world,
         .exchanged = on_exchange,
         .opaque = connections,
     };
-    if (connections->interception.to_guests &&
-        tls_end_prepare_guests(connections->interception.to_guests))
+    if (connections->interception.to_guests) {
+        tls_end_prepare_guests(connections->interception.to_guests);
         return connections;
+    }
     g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                         "no memory for OpenSSL");
     connections_free(connections);
@@ -110,6 +111,23 @@ static bool permits_all(struct connections *connections,
     return true;
 }
 
+/* Return the check of a verdict: the stricter, the less. */
+static enum guest_check_kind kind_of(enum network_name_verdict verdict)
+{
+    switch (verdict) {
+    case NAME_WEB:
+        return GUEST_CHECK_WEB;
+    case NAME_PORT:
+        return GUEST_CHECK_PORT;
+    case NAME_RAW:
+        return GUEST_CHECK_RAW;
+    case NAME_INTERCEPT:
+    case NAME_DENIED:
+        break;
+    }
+    return GUEST_CHECK_INTERCEPT;
+}
+
 /* Return why the policy does not allow a connection that is open, or NULL. */
 static const char *find_objection(struct connections *connections,
                                   const struct connection *connection)
@@ -120,36 +138,13 @@ static const char *find_objection(struct connections *connections,
 
     if (verdict == NAME_DENIED)
         return "the policy no longer allows the name";
-    if (verdict == NAME_INTERCEPT && target->kind != GUEST_CHECK_INTERCEPT)
-        return "the policy now intercepts the name; connect again";
+    if (kind_of(verdict) < target->kind)
+        return "the policy now checks the name more; connect again";
+    if (!connection_is_allowed(connection))
+        return "the policy no longer allows a request that runs";
     return permits_all(connections, connection)
                ? NULL
                : "the policy no longer allows the server's address";
-}
-
-/* Return the stricter check of stepback-net's and the policy's: a guest may
- * have taken stepback-net over. A name that is not allowed is not resolved. */
-static enum guest_check_kind choose_kind(const struct connections *connections,
-                                         const struct connection_target *target)
-{
-    enum guest_check_kind kind = GUEST_CHECK_RAW;
-
-    switch (network_policy_judge_name(&connections->policy, target->name,
-                                      target->port)) {
-    case NAME_INTERCEPT:
-        kind = GUEST_CHECK_INTERCEPT;
-        break;
-    case NAME_WEB:
-        kind = GUEST_CHECK_WEB;
-        break;
-    case NAME_PORT:
-        kind = GUEST_CHECK_PORT;
-        break;
-    case NAME_DENIED:
-    case NAME_RAW:
-        break;
-    }
-    return MIN(kind, target->kind);
 }
 
 void connections_configure(struct connections *connections,
@@ -179,17 +174,15 @@ static gboolean tick(gpointer data)
     struct connections *connections = data;
     g_autoptr(GList) all = g_hash_table_get_values(connections->open);
     gint64 now = g_get_monotonic_time();
-    bool needed = false;
 
     for (GList *at = all; at; at = at->next) {
-        if (!connection_needs_ticks(at->data))
-            continue;
-        needed = true;
-        connection_tick(at->data, now);
+        if (connection_needs_ticks(at->data))
+            connection_tick(at->data, now);
     }
-    if (!needed)
+    /* Any that is open can need a tick later. */
+    if (g_hash_table_size(connections->open) == 0)
         connections->tick_timer = 0;
-    return needed;
+    return connections->tick_timer != 0;
 }
 
 static void on_ended(struct connection *connection,
@@ -218,12 +211,26 @@ static void refuse(struct connections *connections,
     connections->callbacks->ended(&report, connections->opaque);
 }
 
+static unsigned count_intercepted(const struct connections *connections)
+{
+    GHashTableIter iter;
+    gpointer connection;
+    unsigned count = 0;
+
+    g_hash_table_iter_init(&iter, connections->open);
+    while (g_hash_table_iter_next(&iter, NULL, &connection))
+        count += connection_target(connection)->kind == GUEST_CHECK_INTERCEPT;
+    return count;
+}
+
 void connections_add(struct connections *connections,
                      const struct connection_target *target, int fd)
 {
     fd_auto int guest = fd;
     struct connection_target chosen = *target;
     struct connection *connection = NULL;
+    enum network_name_verdict verdict = network_policy_judge_name(
+        &connections->policy, target->name, target->port);
 
     connections->total++;
     if (target->id <= connections->last_id) {
@@ -235,7 +242,18 @@ void connections_add(struct connections *connections,
         refuse(connections, target, "the sandbox has 1000 connections");
         return;
     }
-    chosen.kind = choose_kind(connections, target);
+    /* The guest may have taken stepback-net over: the stricter check counts. */
+    if (verdict == NAME_DENIED) {
+        refuse(connections, target, "the policy does not allow the name");
+        return;
+    }
+    chosen.kind = MIN(kind_of(verdict), target->kind);
+    if (chosen.kind == GUEST_CHECK_INTERCEPT &&
+        count_intercepted(connections) >= INTERCEPTED_MAX) {
+        refuse(connections, target,
+               "the sandbox has 250 intercepted connections");
+        return;
+    }
     connection = connection_new(connections->world.poller, &chosen,
                                 &connections->interception, fd_steal(&guest),
                                 on_ended, connections);

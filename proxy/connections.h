@@ -16,6 +16,10 @@
  * are refused. */
 enum { CONNECTIONS_MAX = 1000 };
 
+/* Those of them that are intercepted, and the most bytes that each can hold:
+ * bodies and heads of both sides (http2_parts.h), and OpenSSL's. */
+enum { INTERCEPTED_MAX = 250, INTERCEPTED_BYTES = 4 << 20 };
+
 struct connections;
 
 struct connections_callbacks {

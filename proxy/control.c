@@ -24,6 +24,7 @@ struct control {
     struct control_server *server;
     struct connections *connections;
     void (*closed)(void *opaque);
+    void (*configured)(void *opaque); /* NULL: it was called */
     void *opaque;
     guint second; /* a timer while there were events in the current second */
     struct quota {
@@ -40,13 +41,19 @@ static json_t *configure(struct control *control, json_t *payload,
     json_t *wanted = json_object_get(payload, "network_policy");
     json_t *secrets = json_object_get(payload, "secrets");
 
+    /* The policy first: secrets that are refused must not keep an older one in
+     * force. */
     if (wanted && !network_policy_parse(wanted, policy, error))
-        return NULL;
-    if (secrets &&
-        !connections_set_secrets(control->connections, secrets, error))
         return NULL;
     if (wanted)
         connections_configure(control->connections, policy);
+    if (wanted && control->configured) {
+        control->configured(control->opaque);
+        control->configured = NULL;
+    }
+    if (secrets &&
+        !connections_set_secrets(control->connections, secrets, error))
+        return NULL;
     return json_object();
 }
 
@@ -289,9 +296,11 @@ struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque)
     return control;
 }
 
-void control_attach(struct control *control, struct connections *connections)
+void control_attach(struct control *control, struct connections *connections,
+                    void (*configured)(void *opaque))
 {
     control->connections = connections;
+    control->configured = configured;
 }
 
 void control_free(struct control *control)

@@ -53,8 +53,10 @@ struct control;
 struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque);
 void control_free(struct control *control);
 
-/* Call it once, before the loop runs. connections is borrowed. */
-void control_attach(struct control *control, struct connections *connections);
+/* Call it once, before the loop runs. connections is borrowed. configured is
+ * called at the first policy, with the opaque of control_new(). */
+void control_attach(struct control *control, struct connections *connections,
+                    void (*configured)(void *opaque));
 
 /* For connections_new(), with the control as opaque. */
 extern const struct connections_callbacks control_callbacks;

@@ -137,6 +137,19 @@ static void free_relay(struct http_relay *base)
     g_free(relay);
 }
 
+static bool is_allowed(const struct http_relay *base)
+{
+    const struct http1_relay *relay = (const struct http1_relay *)base;
+    const struct http1_exchange *exchange = &relay->exchange;
+    const struct http_context *context = relay->context;
+    g_autofree char *allow = NULL;
+
+    return relay->response == HTTP1_RESPONSE_NONE || exchange->reason ||
+           http_override_judge(&exchange->override, context->policy,
+                               context->name, context->port, exchange->method,
+                               exchange->path, &allow);
+}
+
 static const struct http_relay_ops ops = {
     .free = free_relay,
     .take = take,
@@ -145,6 +158,7 @@ static const struct http_relay_ops ops = {
     .written = written,
     .wants = wants,
     .is_over = is_over,
+    .is_allowed = is_allowed,
     .problem = problem,
 };
 

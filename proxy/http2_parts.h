@@ -18,6 +18,7 @@
 #include "proxy/http2_body.h"
 #include "proxy/http2_fields.h"
 #include "proxy/http2_frames.h"
+#include "proxy/http_override.h"
 #include "proxy/http_relay.h"
 
 enum {
@@ -66,6 +67,7 @@ struct http2_stream {
     bool is_reset[2]; /* RST_STREAM was submitted */
     struct http2_flow to[2];
     char *method, *path; /* of the request; NULL before its end */
+    struct http_override override;
     bool is_refused, was_sent, is_told;
 };
 

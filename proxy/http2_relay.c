@@ -220,6 +220,24 @@ static void relay_free(struct http_relay *base)
     g_free(relay);
 }
 
+static bool relay_is_allowed(const struct http_relay *base)
+{
+    const struct http2_relay *relay = (const struct http2_relay *)base;
+    const struct http_context *context = relay->context;
+
+    for (const GList *at = relay->streams.head; at; at = at->next) {
+        const struct http2_stream *stream = at->data;
+        g_autofree char *allow = NULL;
+
+        if (stream->method && stream->path && !stream->is_refused &&
+            !http_override_judge(&stream->override, context->policy,
+                                 context->name, context->port, stream->method,
+                                 stream->path, &allow))
+            return false;
+    }
+    return true;
+}
+
 static const struct http_relay_ops ops = {
     .free = relay_free,
     .take = relay_take,
@@ -228,6 +246,7 @@ static const struct http_relay_ops ops = {
     .written = relay_written,
     .wants = relay_wants,
     .is_over = relay_is_over,
+    .is_allowed = relay_is_allowed,
     .problem = relay_problem,
 };
 

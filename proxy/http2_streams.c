@@ -314,6 +314,7 @@ void http2_streams_take_request(struct http2_stream *stream, bool is_last)
 
     stream->method = http2_request_method(incoming);
     stream->path = http2_request_path(incoming);
+    http2_request_get_overrides(incoming, &stream->override);
     stream->to[HTTP_SERVER].has_ended = is_last;
     if (!http2_request_judge(stream->relay->context, incoming, &head, &refusal))
         refuse(stream, &refusal);
@@ -432,6 +433,7 @@ static void stream_free(struct http2_stream *stream)
     }
     g_free(stream->method);
     g_free(stream->path);
+    http_override_clear(&stream->override);
     g_free(stream);
 }
 

@@ -94,6 +94,10 @@ struct http_relay_ops {
      * still sends: closing at once could discard the last output. */
     bool (*is_over)(const struct http_relay *relay, enum http_side to);
 
+    /* Return whether the policy, which has changed, still allows the requests
+     * that run. */
+    bool (*is_allowed)(const struct http_relay *relay);
+
     /* Return the reason after -1: a text that lives as long as the relay. NULL
      * before. */
     const char *(*problem)(const struct http_relay *relay);

@@ -13,7 +13,12 @@
 
 /* For each of: the server's handshake and the certificate; the guest's
  * handshake. */
-enum { HANDSHAKE_TIME = 30 * G_USEC_PER_SEC };
+/* For a handshake; for the rest of a connection that an end or the relay ends.
+ */
+enum {
+    HANDSHAKE_TIME = 30 * G_USEC_PER_SEC,
+    DRAIN_TIME = 30 * G_USEC_PER_SEC,
+};
 
 enum state { HELLO, CONNECT, SERVER, LEAF, GUEST, RELAY, OVER };
 
@@ -266,6 +271,8 @@ static void run_relay(struct intercepted *intercepted)
         return;
     switch (relay_pump_run(pump)) {
     case PUMP_RUNS:
+        if ((pump->failed || pump->broken_off) && intercepted->until == 0)
+            intercepted->until = g_get_monotonic_time() + DRAIN_TIME;
         break;
     case PUMP_DONE:
         set_end(intercepted, INTERCEPTED_DONE, NULL);
@@ -410,6 +417,13 @@ uint32_t intercepted_events(const struct intercepted *intercepted,
     return 0;
 }
 
+bool intercepted_is_allowed(const struct intercepted *intercepted)
+{
+    const struct http_relay *relay = intercepted->pump.relay;
+
+    return !relay || relay->ops->is_allowed(relay);
+}
+
 enum intercepted_status intercepted_fail(struct intercepted *intercepted,
                                          const char *reason)
 {
@@ -427,6 +441,10 @@ enum intercepted_status intercepted_expire(struct intercepted *intercepted)
     const char *reason = "the guest's TLS handshake is not complete within "
                          "30 s";
 
+    if (intercepted->state == RELAY) {
+        set_end(intercepted, INTERCEPTED_BROKEN, intercepted->pump.reason);
+        return intercepted->status;
+    }
     if (intercepted->state == SERVER || intercepted->state == CONNECT)
         reason = "the server's TLS handshake is not complete within 30 s";
     else if (intercepted->state == LEAF)

@@ -74,6 +74,10 @@ enum intercepted_status intercepted_fail(struct intercepted *intercepted,
 gint64 intercepted_until(const struct intercepted *intercepted);
 enum intercepted_status intercepted_expire(struct intercepted *intercepted);
 
+/* Return whether the policy, which has changed, still allows the requests that
+ * run. */
+bool intercepted_is_allowed(const struct intercepted *intercepted);
+
 /* Pass no more bytes. The last requests are reported from within. */
 void intercepted_stop(struct intercepted *intercepted);
 

@@ -22,8 +22,8 @@
  * everything else; two TLS sessions and a relay. */
 enum {
     FILES = 2 * CONNECTIONS_MAX + 64,
-    INTERCEPTED = 512 << 10,
-    MEMORY = CONNECTIONS_MAX * (4 * FLOW_MAX + INTERCEPTED),
+    MEMORY = CONNECTIONS_MAX * 4 * FLOW_MAX +
+             INTERCEPTED_MAX * INTERCEPTED_BYTES,
 };
 
 struct options {
@@ -36,7 +36,8 @@ struct proxy {
     struct host_routes *routes;
     SSL_CTX *to_servers;
     struct connections *connections;
-    struct intake *intake;
+    int connections_fd;
+    struct intake *intake; /* NULL: there is no policy yet */
     GMainLoop *loop;
 };
 
@@ -45,6 +46,15 @@ static void on_closed(void *opaque)
     struct proxy *proxy = opaque;
 
     g_main_loop_quit(proxy->loop);
+}
+
+/* Connections wait for the first policy, by which they are judged. */
+static void on_configured(void *opaque)
+{
+    struct proxy *proxy = opaque;
+
+    proxy->intake = intake_new(proxy->connections_fd, proxy->connections,
+                               on_closed, proxy);
 }
 
 /* ---- set-up -------------------------------------------------------------- */
@@ -69,13 +79,18 @@ static gboolean enter(enum sandbox_action action, GError **error)
 
 static gboolean start_tls(struct proxy *proxy, int trust_fd, GError **error)
 {
+    g_autoptr(GError) empty = NULL;
+
     if (!tls_trust_begin(error))
         return FALSE;
     if (trust_fd < 0)
         return TRUE;
-    proxy->to_servers = tls_trust_load(trust_fd, error);
+    proxy->to_servers = tls_trust_load(trust_fd, &empty);
     fd_close(&trust_fd);
-    return proxy->to_servers != NULL;
+    /* Names that are not intercepted need no authorities. */
+    if (!proxy->to_servers)
+        log_warn(LOG_SESSION, "%s; no name can be intercepted", empty->message);
+    return TRUE;
 }
 
 static gboolean start(struct proxy *proxy, const struct options *options,
@@ -97,9 +112,8 @@ static gboolean start(struct proxy *proxy, const struct options *options,
         &control_callbacks, proxy->control, error);
     if (!proxy->connections)
         return FALSE;
-    control_attach(proxy->control, proxy->connections);
-    proxy->intake = intake_new(options->connections_fd, proxy->connections,
-                               on_closed, proxy);
+    proxy->connections_fd = options->connections_fd;
+    control_attach(proxy->control, proxy->connections, on_configured);
     return enter(action, error);
 }
 

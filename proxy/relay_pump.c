@@ -150,7 +150,12 @@ static bool put_out(struct relay_pump *pump, enum http_side to)
         ops->written(pump->relay, to, (size_t)n);
         return true;
     }
-    if (n != -EAGAIN)
+    if (n == -EAGAIN)
+        return false;
+    /* A server that reads no more may still send its response. */
+    if (to == HTTP_SERVER)
+        pump->sides[to].finished = true;
+    else
         break_off(pump, to);
     return false;
 }

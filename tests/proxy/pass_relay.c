@@ -117,6 +117,11 @@ static const char *problem(const struct http_relay *relay)
     return pass(relay)->failed ? "refused in a test" : NULL;
 }
 
+static bool is_allowed(const struct http_relay *relay)
+{
+    return true;
+}
+
 static const struct http_relay_ops ops = {
     .free = free_relay,
     .take = take,
@@ -125,6 +130,7 @@ static const struct http_relay_ops ops = {
     .written = written,
     .wants = wants,
     .is_over = is_over,
+    .is_allowed = is_allowed,
     .problem = problem,
 };
 

@@ -93,6 +93,46 @@ def test_requests_are_judged(world):
                ("POST", "/v1/a", 0, "refused")], "reports")
 
 
+def test_a_narrower_policy_ends_requests_that_run(world):
+    """A new policy that still allows the request does not."""
+    def wait_and_answer(session):
+        session.recv(65536)
+        session.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n1")
+        session.recv(1)  # until the end
+
+    def narrow(running, *entries):
+        running.request("configure", {"network_policy": {
+            "allow": [f"{entry}" for entry in entries]}})
+    with pass_proxy(world, program=PROGRAM) as running, \
+            server(TlsServer(wait_and_answer)) as to:
+        entry = f"{NAME}:{to.port}"
+        narrow(running, f"GET:{entry}/v1")
+        guest, number = running.connect(to.port, "http")
+        with shake(guest) as session:
+            session.sendall(f"GET /v1/a HTTP/1.1\r\nHost: {NAME}:{to.port}\r\n\r\n".encode())
+            while b"\r\n\r\n1" not in (head := session.recv(65536)):
+                check(head, "no response")
+            narrow(running, f"GET:{entry}/v1/a", f"deny:POST:{entry}")
+            check(not [event for event in running.named("event.connection")
+                       if event["id"] == number], "it goes on")
+            narrow(running, f"GET:{entry}/v2")
+            equal(running.ended(number)["reason"],
+                  "the policy no longer allows a request that runs", "the end")
+
+
+def test_stepback_net_is_not_trusted(world):
+    """A name and port that the policy does not have are refused, whatever the
+    check that is asked for."""
+    with pass_proxy(world, program=PROGRAM) as running, \
+            server(TlsServer(serve)) as to:
+        running.request("configure", {"network_policy": {
+            "allow": [f"GET:{NAME}/v1", f"deny:{NAME}:{to.port}"]}})
+        for kind in ("raw", "port", "web", "http"):
+            _, number = running.connect(to.port, kind)
+            equal(running.ended(number)["reason"],
+                  "the policy does not allow the name", kind)
+
+
 def test_secrets_stay_outside(world):
     with https(world) as (running, port):
         found = curl(running, port, "--include", "--header",

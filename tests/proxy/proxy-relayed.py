@@ -230,7 +230,7 @@ def test_a_new_policy_ends_what_it_would_intercept(world):
         running.request("configure", {"network_policy": policy_for(to.port)})
         event = running.ended(number)
         equal((event["verdict"], event["reason"]),
-              ("refused", "the policy now intercepts the name; connect again"),
+              ("refused", "the policy now checks the name more; connect again"),
               "the end")
         exchange(intercepted)
         session.close()

@@ -225,7 +225,8 @@ def test_internal_addresses_are_refused(world):
         guest.close()
         # Address entries of the policy open them.
         running.request("configure",
-                        {"network_policy": {"allow": ["10.77.0.0/16"]}})
+                        {"network_policy": {"allow": [f"raw:{NAME}:{to.port}",
+                                                      "10.77.0.0/16"]}})
         running.addresses = [PRIVATE]
         guest, number = running.connect(to.port)
         guest.sendall(b"x")

@@ -162,8 +162,7 @@ class Proxy:
         control.close()
         intake.close()
         threading.Thread(target=self.listen, daemon=True).start()
-        if policy:
-            self.request("configure", {"network_policy": policy})
+        self.request("configure", {"network_policy": policy or "open"})
         self.status()  # it runs
 
     # ---- the supervisor ----
