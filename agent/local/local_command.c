@@ -210,6 +210,35 @@ static gboolean add_resolver(struct builder *builder, GError **error)
     return TRUE;
 }
 
+/* Put the bundle in the place of the system's, which some programs (wget) read
+ * whatever the variables say. */
+static gboolean replace_bundle(struct builder *builder, const char *bundle,
+                               GError **error)
+{
+    static const char *const readable[] = { "--perms", "0444", NULL };
+    g_autoptr(GHashTable)
+        done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+    for (const char *const *path = guest_trust_bundle_paths(); *path; path++) {
+        g_autofree char *on_host = system_path(builder, *path);
+        bool is_link = g_file_test(on_host, G_FILE_TEST_IS_SYMLINK);
+        char *target = is_link && !builder->command->root ? real_path_of(*path)
+                                                          : g_strdup(*path);
+
+        if (!target || !g_file_test(on_host, G_FILE_TEST_IS_REGULAR) ||
+            (is_link && builder->command->root) ||
+            g_hash_table_contains(done, target)) {
+            g_free(target);
+            continue;
+        }
+        g_hash_table_add(done, target);
+        add_all(builder, readable);
+        if (!add_text(builder, "--ro-bind-data", bundle, target, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 /* Files that are used as soon as requests are intercepted, which can begin
  * while the sandbox runs. */
 static gboolean add_trust(struct builder *builder, GError **error)
@@ -224,7 +253,9 @@ static gboolean add_trust(struct builder *builder, GError **error)
     if (!authority)
         return TRUE;
     add_all(builder, readable);
-    if (!add_text(builder, "--ro-bind-data", bundle, GUEST_TRUST_BUNDLE, error))
+    if (!add_text(builder, "--ro-bind-data", bundle, GUEST_TRUST_BUNDLE,
+                  error) ||
+        !replace_bundle(builder, bundle, error))
         return FALSE;
     add_all(builder, readable);
     return add_text(builder, "--ro-bind-data", authority, GUEST_TRUST_AUTHORITY,

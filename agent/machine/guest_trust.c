@@ -99,19 +99,26 @@ const char *guest_trust_given(const struct guest_trust *trust)
     return trust->config->certificates;
 }
 
-/* Of Debian and Arch Linux, Fedora, openSUSE, and others. */
-char *guest_trust_host_bundle(void)
+const char *const *guest_trust_bundle_paths(void)
 {
+    /* Of Debian and Arch Linux, Fedora, openSUSE, and others. */
     static const char *const files[] = {
         "/etc/ssl/certs/ca-certificates.crt",
         "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/ca-bundle.pem",
         "/etc/ssl/cert.pem",
+        NULL,
     };
+
+    return files;
+}
+
+char *guest_trust_host_bundle(void)
+{
     char *text;
 
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        if (g_file_get_contents(files[i], &text, NULL, NULL))
+    for (const char *const *file = guest_trust_bundle_paths(); *file; file++) {
+        if (g_file_get_contents(*file, &text, NULL, NULL))
             return text;
     }
     return g_strdup("");

@@ -58,6 +58,9 @@ const char *guest_trust_given(const struct guest_trust *trust);
 /* Return the host's bundle, a new string in PEM, which may be empty. */
 char *guest_trust_host_bundle(void);
 
+/* Return the paths that systems have such a list at, ended by NULL: static. */
+const char *const *guest_trust_bundle_paths(void);
+
 /* Return the variables for executions in local isolation (static), NULL: none
  * by this policy. */
 char *const *guest_trust_env(const struct session_config *config);

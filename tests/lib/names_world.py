@@ -11,6 +11,7 @@ asked.
     port 22     speaks first: "SSH-2.0-world"
     port 5000   echoes
 """
+import hashlib
 import http.server
 import os
 import socket
@@ -95,6 +96,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         body = f"{self.command} {self.path} {self.headers['Host']}\n".encode()
+        if self.path.endswith("/authorization"):
+            given = self.headers.get("Authorization", "").encode()
+            body = hashlib.sha256(given).hexdigest().encode()
         if self.headers.get("Upgrade") == "websocket" and self.path == "/ws":
             self.send_response(101)
             self.send_header("Upgrade", "websocket")

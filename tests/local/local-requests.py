@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A policy of requests, and secrets, with real clients in sandboxes of local
+isolation and the servers of names_world.py, whose certificate the host trusts."""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+import names_world  # noqa: E402
+from local_case import LOCAL, call, need  # noqa: E402
+from sandbox_case import Client, sandbox_test  # noqa: E402
+from stdio_client import contains, equal, main  # noqa: E402
+
+BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+VALUE = "a-real-token-of-the-host"
+URL = "https://api.example.test"
+FETCH = "fetch(process.argv[1]).then(r => r.text().then(t => console.log(r.status, t)))"
+CLIENTS = {
+    "curl": 'curl -sS -m 20 "$0"',
+    "wget": 'wget -qO- "$0"',
+    "python3": """/usr/bin/python3 -c 'import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())' "$0" """,
+    "node": "node -e '%s' \"$0\"" % FETCH,
+}
+
+
+class Box:
+    def __init__(self, place, network, *options):
+        need()
+        self.place = place
+        self.out("up", *LOCAL, "--network=" + network, *options, "box")
+
+    def call(self, *words):
+        return call(self.place, *words, MY_TOKEN=VALUE)
+
+    def out(self, *words):
+        status, out, err = self.call(*words)
+        equal((words, status, err if status else ""), (words, 0, ""))
+        return out
+
+    def run(self, command, *words):
+        """Exit code and output of a command in the sandbox."""
+        status, out, err = self.call("exec", "-q", "--step=none", "box", "--",
+                                     "sh", "-c", command, *words)
+        return status, out + err
+
+
+@sandbox_test
+def clients(place):
+    """curl, wget, Python and Node trust the sandbox's authority; what the policy has
+    not is refused, and recorded with its entry"""
+    box = Box(place, "GET:api.example.test/v1,a.b.example.test")
+    for name, command in CLIENTS.items():
+        if not shutil.which(name):
+            continue
+        status, out = box.run(command, URL + "/v1/" + name)
+        contains(out, "GET /v1/%s api.example.test" % name)
+        equal((name, status), (name, 0))
+        status, out = box.run(command, URL + "/v2")
+        equal((name, "GET /v2 api" in out), (name, False))
+    status, out = box.run("curl -sS -m 20 -d x %s/v1/a" % URL)
+    contains(out, "Stepback refused this request")
+    # A name that is only spliced has the server's own certificate.
+    contains(box.run("curl -sSv -m 20 https://a.b.example.test/x 2>&1")[1], "CN=world")
+    client = Client(place, "box")
+    shown = client.ask("network.connections")["payload"]
+    client.close()
+    requests = {(request["method"], request["path"], request["verdict"],
+                 request.get("allow")) for request in shown["requests"]}
+    assert ("GET", "/v2", "refused", "GET:api.example.test/v2") in requests, requests
+    assert ("POST", "/v1/a", "refused", "POST:api.example.test/v1/a") in requests, requests
+    assert ("GET", "/v1/curl", "allowed", None) in requests, requests
+    box.out("net", "box", "allow", "GET:api.example.test/v2")
+    contains(box.run("curl -sS -m 20 %s/v2" % URL)[1], "GET /v2")
+
+
+@sandbox_test
+def secrets(place):
+    """the server gets the value, the sandbox only a placeholder"""
+    box = Box(place, "api.example.test,a.b.example.test", "--secret",
+              "TOKEN=env:MY_TOKEN@api.example.test")
+    _, placeholder = box.run("printf %s $TOKEN")
+    assert placeholder.startswith("stepback-") and VALUE not in placeholder, placeholder
+    ask = 'curl -sS -m 20 -H "Authorization: Bearer $TOKEN" '
+    equal(box.run(ask + URL + "/authorization"),
+          (0, hashlib.sha256(b"Bearer " + VALUE.encode()).hexdigest()))
+    status, out = box.run("curl -sS -m 20 -u me:$TOKEN %s/authorization" % URL)
+    equal(status, 0)
+    # Another host, another header, and plain HTTP are refused, or get it as it is.
+    assert hashlib.sha256(b"Bearer " + VALUE.encode()).hexdigest() not in \
+        box.run(ask + "https://a.b.example.test/authorization")[1]
+    contains(box.run('curl -sS -m 20 -H "X-Other: $TOKEN" %s/authorization' % URL)[1],
+             "Stepback refused")
+    contains(box.run(ask + "http://api.example.test/authorization")[1], "Stepback refused")
+    for words in (("inspect", "box"), ("logs", "box"), ("audit", "box", "--json"),
+                  ("net", "box", "--json"), ("secret", "box", "--json")):
+        assert VALUE not in box.out(*words), words
+    equal(subprocess.run(["grep", "-rlF", VALUE, place.root], check=False,
+                         stdout=subprocess.PIPE).stdout, b"")
+
+
+def trust(folder):
+    """Let the host trust the servers' certificate."""
+    with open(BUNDLE, "rb") as bundle, open(folder + "/cert.pem", "rb") as own, \
+            open(folder + "/bundle.pem", "wb") as file:
+        file.write(bundle.read() + b"\n" + own.read())
+    names_world.sh("mount --bind %s/bundle.pem $(realpath %s)" % (folder, BUNDLE))
+
+
+if __name__ == "__main__":
+    why = names_world.enter()
+    if why or not os.path.exists(BUNDLE):
+        print("1..0 # SKIP " + (why or "there is no " + BUNDLE))
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        world = names_world.World(folder)
+        trust(folder)
+        try:
+            main(mounts=True)
+        finally:
+            names_world.sh("umount $(realpath %s)" % BUNDLE)
+            world.close()
