@@ -37,7 +37,8 @@ static bool add_line(struct http1_relay *relay, const char *line, size_t len)
     struct refusal refusal;
     struct http_field field;
 
-    if (secrets && secrets_take_out(secrets, line, len, text)) {
+    if (secrets &&
+        secrets_take_out(secrets, relay->context->name, line, len, text)) {
         if (is_field &&
             !http_fields_divide(text->str, text->len, &field, &refusal))
             return true;

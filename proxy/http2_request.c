@@ -311,10 +311,11 @@ bool http2_request_judge_trailers(const struct http_context *context,
     return true;
 }
 
-void http2_response_copy(struct secrets *secrets,
+void http2_response_copy(const struct http_context *context,
                          const struct http2_fields *fields,
                          struct http2_fields *ret_fields)
 {
+    struct secrets *secrets = context ? context->secrets : NULL;
     g_autoptr(GString) text = g_string_new(NULL);
 
     for (size_t i = 0; i < http2_fields_count(fields); i++) {
@@ -323,10 +324,12 @@ void http2_response_copy(struct secrets *secrets,
         size_t len = field.valuelen;
 
         /* A name has no place for a placeholder. */
-        if (secrets && secrets_take_out(secrets, (const char *)field.name,
-                                        field.namelen, text))
+        if (secrets &&
+            secrets_take_out(secrets, context->name, (const char *)field.name,
+                             field.namelen, text))
             continue;
-        if (secrets && secrets_take_out(secrets, value, len, text)) {
+        if (secrets &&
+            secrets_take_out(secrets, context->name, value, len, text)) {
             value = text->str;
             len = text->len;
         }

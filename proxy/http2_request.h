@@ -44,9 +44,10 @@ bool http2_request_judge_trailers(const struct http_context *context,
                                   const struct http2_fields *trailers,
                                   struct http2_refusal *refusal);
 
-/* Copy the fields, with placeholders for values of the secrets (NULL: none).
+/* Copy the fields, with placeholders for values of the secrets; context:
+ * NULL: as they are.
  * The copy can be too long. */
-void http2_response_copy(struct secrets *secrets,
+void http2_response_copy(const struct http_context *context,
                          const struct http2_fields *fields,
                          struct http2_fields *ret_fields);
 

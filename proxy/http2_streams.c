@@ -382,7 +382,7 @@ void http2_streams_take_response(struct http2_stream *stream, bool is_last)
     struct http2_fields head = { 0 };
     unsigned status = status_of(incoming);
 
-    http2_response_copy(stream->relay->context->secrets, incoming, &head);
+    http2_response_copy(stream->relay->context, incoming, &head);
     if (status >= 200)
         tell(stream, status, NULL, NULL);
     pass_response(stream, &head, status, is_last);
@@ -398,8 +398,8 @@ static bool copy_trailers(struct http2_stream *stream, enum http_side from,
     struct http2_fields *incoming = &end_of(stream, from)->incoming;
     struct http2_refusal refusal = { 0 };
 
-    http2_response_copy(from == HTTP_SERVER ? relay->context->secrets : NULL,
-                        incoming, &flow->trailers);
+    http2_response_copy(from == HTTP_SERVER ? relay->context : NULL, incoming,
+                        &flow->trailers);
     relay->held_trailers += flow->trailers.size;
     if (from == HTTP_GUEST &&
         !http2_request_judge_trailers(relay->context, incoming, &refusal)) {

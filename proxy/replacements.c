@@ -229,6 +229,33 @@ static size_t least_run(const struct replacements *replacements)
     return least * 4 / 3;
 }
 
+bool replacements_apply_percent(const struct replacements *replacements,
+                                const char *text, size_t len, GString *out)
+{
+    GString *plain;
+    bool changed;
+
+    if (!memchr(text, '%', len))
+        return false;
+    plain = g_string_sized_new(len);
+    for (size_t i = 0; i < len; i++) {
+        int high = i + 2 < len ? g_ascii_xdigit_value(text[i + 1]) : -1;
+        int low = i + 2 < len ? g_ascii_xdigit_value(text[i + 2]) : -1;
+        char byte = (char)(high * 16 + low);
+
+        /* No control character: it would end the field. */
+        if (text[i] == '%' && high >= 0 && low >= 0 && !g_ascii_iscntrl(byte)) {
+            g_string_append_c(plain, byte);
+            i += 2;
+        } else {
+            g_string_append_c(plain, text[i]);
+        }
+    }
+    changed = replacements_apply(replacements, plain->str, plain->len, out);
+    replacements_wipe(plain);
+    return changed;
+}
+
 bool replacements_apply_base64(const struct replacements *replacements,
                                const char *text, size_t len, GString *out)
 {

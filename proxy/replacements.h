@@ -36,6 +36,11 @@ bool replacements_apply(const struct replacements *replacements,
 bool replacements_apply_base64(const struct replacements *replacements,
                                const char *text, size_t len, GString *out);
 
+/* The same in the text with its percent-encoding (RFC 3986, 2.1) decoded, but
+ * for control characters. */
+bool replacements_apply_percent(const struct replacements *replacements,
+                                const char *text, size_t len, GString *out);
+
 /* Decode Base64, without or with padding. Return a new byte array, or NULL if
  * text has other characters. */
 GByteArray *replacements_decode(const char *text, size_t len);

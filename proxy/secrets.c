@@ -444,24 +444,48 @@ enum secrets_verdict secrets_put_in(struct secrets *secrets, const char *host,
 
 /* ---- responses ----------------------------------------------------------- */
 
-bool secrets_take_out(struct secrets *secrets, const char *value, size_t len,
-                      GString *ret_value)
+/* The secrets of a host: what another one sends is none of theirs, and would
+ * show the guest which of its guesses is a value. */
+static void choose(const struct secrets *secrets, const char *host,
+                   struct replacements *ret_out)
 {
-    GString *encoded;
+    char name[NETWORK_NAME_MAX + 1];
+
+    ret_out->count = 0;
+    for (unsigned i = 0;
+         i < secrets->count && network_name_normalize(host, name); i++) {
+        if (has_host(&secrets->list[i], name))
+            ret_out->list[ret_out->count++] = secrets->out.list[i];
+    }
+}
+
+bool secrets_take_out(struct secrets *secrets, const char *host,
+                      const char *value, size_t len, GString *ret_value)
+{
+    struct replacements out;
+    GString *other;
     bool changed;
 
     g_string_truncate(ret_value, 0);
-    changed = replacements_apply(&secrets->out, value, len, ret_value);
-    if (changed) {
-        value = ret_value->str;
-        len = ret_value->len;
+    choose(secrets, host, &out);
+    if (out.count == 0)
+        return false;
+    changed = replacements_apply(&out, value, len, ret_value);
+    for (int pass = 0; pass < 2; pass++) {
+        const char *text = changed ? ret_value->str : value;
+        size_t text_len = changed ? ret_value->len : len;
+        bool found;
+
+        other = g_string_new(NULL);
+        found = pass == 0
+                    ? replacements_apply_percent(&out, text, text_len, other)
+                    : replacements_apply_base64(&out, text, text_len, other);
+        if (found) {
+            g_string_truncate(ret_value, 0);
+            g_string_append_len(ret_value, other->str, (gssize)other->len);
+            changed = true;
+        }
+        replacements_wipe(other);
     }
-    encoded = g_string_new(NULL);
-    if (replacements_apply_base64(&secrets->out, value, len, encoded)) {
-        g_string_assign(ret_value, "");
-        g_string_append_len(ret_value, encoded->str, (gssize)encoded->len);
-        changed = true;
-    }
-    replacements_wipe(encoded);
     return changed;
 }

@@ -59,9 +59,10 @@ enum secrets_verdict secrets_put_in(struct secrets *secrets, const char *host,
                                     GString *ret_value,
                                     const char **ret_reason);
 
-/* Replace each value in a field of a response by its placeholder. Return
- * whether there was one; then ret_value (cleared first) has the new value. */
-bool secrets_take_out(struct secrets *secrets, const char *value, size_t len,
-                      GString *ret_value);
+/* A response header of the host: each occurrence of a value of its secrets,
+ * plain, percent-encoded or in Base64, becomes the placeholder. Return whether
+ * anything was replaced; then ret_value is the whole new value. */
+bool secrets_take_out(struct secrets *secrets, const char *host,
+                      const char *value, size_t len, GString *ret_value);
 
 #endif

@@ -144,7 +144,8 @@ static char *take_out(const char *value)
 {
     struct secrets *secrets = example();
     GString *result = g_string_new("old");
-    bool changed = secrets_take_out(secrets, value, strlen(value), result);
+    bool changed = secrets_take_out(secrets, HOST, value, strlen(value),
+                                    result);
 
     secrets_free(secrets);
     return g_string_free(result, !changed);
@@ -158,6 +159,30 @@ static void test_a_value_becomes_the_placeholder(void)
     g_assert_null(take_out("nothing of it: " PLACE " token/with+odd=bytes"));
     g_assert_null(take_out(""));
     g_assert_null(take_out("/a/b/c-d_e+f=, dXNlcjp4eHh4eHh4eHh4eHh4eHh4eHh4"));
+}
+
+static void test_a_percent_encoded_value(void)
+{
+    GString *encoded = g_string_new("/login?a=%0d%0Ab&token=");
+    g_autofree char *result = NULL;
+
+    for (const char *at = VALUE; *at; at++)
+        g_string_append_printf(encoded, "%%%02x", *at);
+    result = take_out(encoded->str);
+    g_assert_cmpstr(result, ==, "/login?a=%0d%0Ab&token=" PLACE);
+    g_string_free(encoded, TRUE);
+}
+
+/* Another host does not know the value: it would be a guess of the guest's. */
+static void test_of_another_host_nothing_is_replaced(void)
+{
+    struct secrets *secrets = example();
+    GString *result = g_string_new(NULL);
+
+    g_assert_false(secrets_take_out(secrets, "elsewhere.example", VALUE,
+                                    strlen(VALUE), result));
+    g_string_free(result, TRUE);
+    secrets_free(secrets);
 }
 
 /* Of both alphabets, whatever is before, behind and around the value. */
@@ -311,7 +336,8 @@ static void test_a_list_replaces_the_former_one(void)
     g_assert_cmpint(secrets_put_in(secrets, HOST, true, "x-api-key", PLACE,
                                    strlen(PLACE), result, &reason),
                     ==, SECRETS_NONE);
-    g_assert_false(secrets_take_out(secrets, VALUE, strlen(VALUE), result));
+    g_assert_false(
+        secrets_take_out(secrets, HOST, VALUE, strlen(VALUE), result));
     g_string_free(result, TRUE);
     secrets_free(secrets);
     secrets_free(NULL);
@@ -330,6 +356,10 @@ int main(int argc, char **argv)
                     test_a_long_result_is_refused);
     g_test_add_func("/response/a value becomes the placeholder",
                     test_a_value_becomes_the_placeholder);
+    g_test_add_func("/response/a percent-encoded value",
+                    test_a_percent_encoded_value);
+    g_test_add_func("/response/of another host nothing is replaced",
+                    test_of_another_host_nothing_is_replaced);
     g_test_add_func("/response/Base64 of a value is found at any position",
                     test_a_value_in_base64);
     g_test_add_func("/response/several values in one run of Base64 are found",
