@@ -35,12 +35,11 @@ static bool request_leaf(const char *name, void *opaque)
     return connections->callbacks->certify(name, connections->opaque);
 }
 
-static void on_exchange(gint64 id, const struct http_exchange *exchange,
-                        void *opaque)
+static void on_exchange(const struct intercepted_request *request, void *opaque)
 {
     struct connections *connections = opaque;
 
-    connections->callbacks->exchanged(id, exchange, connections->opaque);
+    connections->callbacks->exchanged(request, connections->opaque);
 }
 
 struct connections *

@@ -30,8 +30,7 @@ struct connections_callbacks {
      * same manner. */
     bool (*certify)(const char *name, void *opaque);
     /* An intercepted connection has had a request. */
-    void (*exchanged)(gint64 id, const struct http_exchange *exchange,
-                      void *opaque);
+    void (*exchanged)(const struct intercepted_request *request, void *opaque);
     /* A connection has ended. */
     void (*ended)(const struct connection_report *report, void *opaque);
 };

@@ -259,19 +259,21 @@ static json_t *text_to_json(const char *text)
     return valid ? json_string(valid) : json_null();
 }
 
-static void tell_request(gint64 id, const struct http_exchange *exchange,
+static void tell_request(const struct intercepted_request *request,
                          void *opaque)
 {
+    const struct http_exchange *exchange = request->exchange;
     struct control *control = opaque;
     json_t *event;
 
     if (!take_turn(control, &control->requests))
         return;
     event = json_pack(
-        "{s:I, s:o, s:o, s:i, s:s, s:o, s:o}", "id", (json_int_t)id, "method",
-        text_to_json(exchange->method), "path", text_to_json(exchange->path),
-        "status", (int)exchange->status, "verdict",
-        exchange->refused ? "refused" : "allowed", "reason",
+        "{s:I, s:o, s:i, s:o, s:o, s:i, s:s, s:o, s:o}", "id",
+        (json_int_t)request->id, "name", text_to_json(request->name), "port",
+        (int)request->port, "method", text_to_json(exchange->method), "path",
+        text_to_json(exchange->path), "status", (int)exchange->status,
+        "verdict", exchange->refused ? "refused" : "allowed", "reason",
         text_to_json(exchange->reason), "allow", text_to_json(exchange->allow));
     if (!control_server_send(control->server, "event.request", event))
         control->requests.untold++;

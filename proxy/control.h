@@ -26,7 +26,8 @@
  *     event.resolve {id, name}
  *     event.certificate {name} until half of its life is over, the proxy keeps
  *                              the certificate
- *     event.request {id, method, path, status, verdict, reason, allow}
+ *     event.request {id, name, port, method, path, status, verdict, reason,
+ *     allow}
  *                              an intercepted connection (id) has had a
  *                              request; status: of the response, 0: none;
  *                              verdict: "allowed" or "refused"; reason and

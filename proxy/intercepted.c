@@ -70,11 +70,17 @@ static void on_exchange(const struct http_exchange *exchange, void *opaque)
 {
     struct intercepted *intercepted = opaque;
     const struct interception *setup = intercepted->setup;
+    const struct intercepted_request request = {
+        .id = intercepted->id,
+        .name = intercepted->name,
+        .port = intercepted->context.port,
+        .exchange = exchange,
+    };
 
     intercepted->request_refused = exchange->refused;
     g_free(intercepted->allow);
     intercepted->allow = g_strdup(exchange->allow);
-    setup->exchanged(intercepted->id, exchange, setup->opaque);
+    setup->exchanged(&request, setup->opaque);
 }
 
 /* ---- the states ---------------------------------------------------------- */

@@ -22,6 +22,14 @@
 #include "proxy/http_relay.h"
 #include "proxy/leaves.h"
 
+/* A request of the connection id to a name and port; borrowed. */
+struct intercepted_request {
+    gint64 id;
+    const char *name;
+    unsigned port;
+    const struct http_exchange *exchange;
+};
+
 /* Shared by all connections; borrowed. */
 struct interception {
     SSL_CTX *to_servers; /* NULL: no authorities are known */
@@ -29,8 +37,7 @@ struct interception {
     struct leaves *leaves;
     const struct network_policy *policy; /* the current one */
     struct secrets *secrets;             /* NULL: none */
-    void (*exchanged)(gint64 id, const struct http_exchange *exchange,
-                      void *opaque);
+    void (*exchanged)(const struct intercepted_request *request, void *opaque);
     void *opaque;
 };
 

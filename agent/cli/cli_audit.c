@@ -25,7 +25,7 @@
 enum { FOLLOW_MS = 200 };
 
 struct options {
-    gboolean json, follow, verify;
+    gboolean json, follow, verify, network;
 };
 
 /* ---- printing ------------------------------------------------------------ */
@@ -156,6 +156,8 @@ int cli_audit(int argc, char **argv)
           "print new records until the sandbox ends", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
           "print the records as they are stored, JSON Lines", NULL },
+        { "network", 0, 0, G_OPTION_ARG_NONE, &options.network,
+          "the connections and requests of its network", NULL },
         { "verify", 0, 0, G_OPTION_ARG_NONE, &options.verify,
           "check that no record was changed, removed or inserted", NULL },
         { NULL },
@@ -178,7 +180,8 @@ int cli_audit(int argc, char **argv)
     name = find_name(argc > 1 ? argv[1] : NULL);
     if (!name)
         return CLI_FAILED;
-    reader = audit_reader_new(name, &error);
+    reader = audit_reader_new(options.network ? AUDIT_NETWORK : AUDIT_EVENTS,
+                              name, &error);
     if (!reader) {
         cli_options_failed("%s", error->message);
         return CLI_FAILED;

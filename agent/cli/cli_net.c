@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_net - "stepback net": the connections of a running sandbox, and what its
- * network policy refused.
+ * cli_net - "stepback net": the connections of a running sandbox, their
+ * requests if they are intercepted, and what its network policy refused.
  *
  * Names and reasons have words of the guest: they are printed escaped.
  */
@@ -26,8 +26,10 @@ struct net {
     gboolean json, follow;
     struct cli_output output;
     json_int_t last;      /* the newest record that was printed */
+    json_int_t request;   /* the same of requests */
     GHashTable *was_open; /* of the connections that were printed as open */
     json_int_t missed;    /* records that are not listed, as last told */
+    json_int_t requests_missed;
 };
 
 /* ---- cells: new strings -------------------------------------------------- */
@@ -64,23 +66,49 @@ static char *port_cell(json_t *record)
 
 static char *size_cell(json_t *record, const char *key)
 {
-    return g_format_size_full((guint64)number_of(record, key),
-                              G_FORMAT_SIZE_IEC_UNITS);
+    return json_object_get(record, key)
+               ? g_format_size_full((guint64)number_of(record, key),
+                                    G_FORMAT_SIZE_IEC_UNITS)
+               : g_strdup("-");
 }
 
 static char *duration_cell(json_t *record)
 {
-    return g_strdup_printf("%.1f s",
-                           (double)number_of(record, "milliseconds") / 1000);
+    return json_object_get(record, "milliseconds")
+               ? g_strdup_printf(
+                     "%.1f s", (double)number_of(record, "milliseconds") / 1000)
+               : g_strdup("-");
 }
 
-static char *reason_cell(json_t *record)
+/* Return the request, with the status of its response, or NULL. */
+static char *describe_request(json_t *record)
+{
+    json_int_t status = number_of(record, "status");
+    GString *text;
+
+    if (!json_object_get(record, "method"))
+        return NULL;
+    text = g_string_new(NULL);
+    g_string_printf(text, "%s %s", text_of(record, "method"),
+                    text_of(record, "path"));
+    if (status > 0)
+        g_string_append_printf(text, " %" JSON_INTEGER_FORMAT, status);
+    return g_string_free(text, FALSE);
+}
+
+static char *end_cell(json_t *record)
 {
     const char *allow = json_string_value(json_object_get(record, "allow"));
-    const char *reason = text_of(record, "reason");
+    const char *reason = json_string_value(json_object_get(record, "reason"));
+    g_autofree char *request = describe_request(record);
+    GString *text = g_string_new(request);
 
-    return allow ? g_strdup_printf("%s [to allow it: %s]", reason, allow)
-                 : g_strdup(reason);
+    if (reason)
+        g_string_append_printf(text, "%s%s", request ? ": " : "", reason);
+    if (allow)
+        g_string_append_printf(text, " [to allow it: %s]", allow);
+    return g_string_free(text->len > 0 ? text : g_string_append_c(text, '-'),
+                         FALSE);
 }
 
 /* ---- the list ------------------------------------------------------------ */
@@ -97,12 +125,11 @@ static void add_row(struct cli_table *table, json_t *record)
 {
     const char *verdict = text_of(record, "verdict");
 
-    cli_table_add(table, local_time(record), g_strdup(verdict),
-                  g_strdup(text_of(record, "name")),
-                  g_strdup(text_of(record, "address")), port_cell(record),
-                  size_cell(record, "from_guest"),
-                  size_cell(record, "to_guest"), duration_cell(record),
-                  reason_cell(record));
+    cli_table_add(
+        table, local_time(record), g_strdup(verdict),
+        g_strdup(text_of(record, "name")), g_strdup(text_of(record, "address")),
+        port_cell(record), size_cell(record, "from_guest"),
+        size_cell(record, "to_guest"), duration_cell(record), end_cell(record));
     cli_table_paint(table, 1, paint_of(verdict));
 }
 
@@ -123,64 +150,76 @@ static bool is_new(struct net *net, json_t *record)
                             g_memdup2(&connection, sizeof(connection)));
 }
 
-static json_t *pick_new(struct net *net, json_t *answer)
+static int compare_times(const void *a, const void *b)
 {
-    json_t *list = json_array(), *record;
+    json_t *const *first = a, *const *second = b;
+
+    return strcmp(text_of(*first, "time"), text_of(*second, "time"));
+}
+
+/* Return the records that have not been printed (borrowed), the oldest first: a
+ * new list. */
+static GPtrArray *pick_new(struct net *net, json_t *answer)
+{
+    GPtrArray *list = g_ptr_array_new();
+    json_t *record;
     size_t i;
 
     json_array_foreach(json_object_get(answer, "connections"), i, record)
     {
         if (is_new(net, record))
-            json_array_append(list, record);
+            g_ptr_array_add(list, record);
     }
+    json_array_foreach(json_object_get(answer, "requests"), i, record)
+    {
+        if (number_of(record, "id") <= net->request)
+            continue;
+        net->request = number_of(record, "id");
+        g_ptr_array_add(list, record);
+    }
+    g_ptr_array_sort(list, compare_times);
     return list;
 }
 
-static void print_table(const struct net *net, json_t *list)
+static void print_table(const struct net *net, const GPtrArray *list)
 {
     static const struct cli_table_column columns[] = {
-        { "TIME", TABLE_LEFT },      { "VERDICT", TABLE_LEFT },
-        { "NAME", TABLE_MIDDLE },    { "ADDRESS", TABLE_LEFT },
-        { "PORT", TABLE_LEFT },      { "SENT", TABLE_RIGHT },
-        { "RECEIVED", TABLE_RIGHT }, { "DURATION", TABLE_RIGHT },
-        { "REASON", TABLE_END },     { NULL },
+        { "TIME", TABLE_LEFT },
+        { "VERDICT", TABLE_LEFT },
+        { "NAME", TABLE_MIDDLE },
+        { "ADDRESS", TABLE_LEFT },
+        { "PORT", TABLE_LEFT },
+        { "SENT", TABLE_RIGHT },
+        { "RECEIVED", TABLE_RIGHT },
+        { "DURATION", TABLE_RIGHT },
+        { "REQUEST OR REASON", TABLE_END },
+        { NULL },
     };
     g_autoptr(cli_table) table = cli_table_new(&net->output, columns);
-    json_t *record;
-    size_t i;
 
-    json_array_foreach(list, i, record)
-    {
-        add_row(table, record);
-    }
+    for (guint i = 0; i < list->len; i++)
+        add_row(table, list->pdata[i]);
     cli_table_print(table);
 }
 
-static void print_lines(json_t *list)
+static void print_lines(const GPtrArray *list)
 {
-    json_t *record;
-    size_t i;
-
-    json_array_foreach(list, i, record)
-    {
-        cli_place_print_json_line(record);
-    }
+    for (guint i = 0; i < list->len; i++)
+        cli_place_print_json_line(list->pdata[i]);
 }
 
 /* Say that the list is not complete, on standard error. */
-static void tell_missed(struct net *net, json_t *answer)
+static void tell_missed(json_int_t *told, json_int_t missed, const char *which)
 {
-    json_int_t missed = number_of(answer, "missed") +
-                        number_of(answer, "forgotten");
     g_autofree char *text = NULL;
 
-    if (missed <= net->missed)
+    if (missed <= *told)
         return;
-    text = g_strdup_printf("%" JSON_INTEGER_FORMAT " more are not listed: at "
-                           "most 20 ends a second are noted, and the newest "
-                           "500 kept",
-                           missed - net->missed);
-    net->missed = missed;
+    text = g_strdup_printf("%" JSON_INTEGER_FORMAT " more %s are not listed: "
+                           "at most 20 a second are noted, and the newest 500 "
+                           "kept",
+                           missed - *told, which);
+    *told = missed;
     cli_place_warn(text);
 }
 
@@ -189,19 +228,24 @@ static bool print_news(struct net *net, GError **error)
 {
     json_t *answer = cli_sandbox_ask(net->record, "network.connections", NULL,
                                      error);
-    json_t *list;
+    g_autoptr(GPtrArray) list = NULL;
 
     if (!answer)
         return false;
     list = pick_new(net, answer);
     if (net->json)
         print_lines(list);
-    else if (json_array_size(list) > 0 || net->output.terminal)
+    else if (list->len > 0 || net->output.terminal)
         print_table(net, list);
     net->output.terminal = false; /* one header */
     fflush(stdout);
-    tell_missed(net, answer);
-    json_decref(list);
+    tell_missed(&net->missed,
+                number_of(answer, "missed") + number_of(answer, "forgotten"),
+                "connections");
+    tell_missed(&net->requests_missed,
+                number_of(answer, "requests_missed") +
+                    number_of(answer, "requests_forgotten"),
+                "requests");
     json_decref(answer);
     return true;
 }

@@ -383,7 +383,8 @@ static struct session_config *make_config(struct supervisor *self,
     struct session_config *config = config_from_json(
         json_object_get(self->config, "session"), error);
     g_autofree char *path = sandbox_store_path(self->name);
-    g_autofree char *audit = audit_file_path(self->name);
+    /* A folder with one of the record's parts contains this one. */
+    g_autofree char *audit = audit_file_path(AUDIT_NETWORK, self->name);
 
     if (!config)
         return NULL;

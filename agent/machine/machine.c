@@ -116,6 +116,14 @@ static void on_network_warning(json_t *payload, void *opaque)
         machine->callbacks->event("event.warning", payload, machine->opaque);
 }
 
+static void on_network_record(const char *type, json_t *payload, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage != STOPPING && machine->stage != FAILED)
+        machine->callbacks->event(type, relayed_ref(payload), machine->opaque);
+}
+
 /* Commands and undo work without the network. The published ports are closed:
  * nothing would accept from them. */
 static void lose_network(struct machine *machine, const GError *error)
@@ -140,6 +148,7 @@ static void on_network_ended(const GError *error, void *opaque)
 
 static const struct network_callbacks network_callbacks = {
     .warning = on_network_warning,
+    .record = on_network_record,
     .ended = on_network_ended,
 };
 

@@ -436,7 +436,7 @@ struct network *network_new(const char *program,
     struct pairs pairs = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
     struct network *network = g_new0(struct network, 1);
 
-    network->records = network_records_new();
+    network->records = network_records_new(callbacks->record, opaque);
     network->trust = trust;
     network->callbacks = callbacks;
     network->opaque = opaque;

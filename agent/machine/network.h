@@ -26,6 +26,9 @@ struct network;
 struct network_callbacks {
     /* A warning for the frontend: the payload of event.warning; taken. */
     void (*warning)(json_t *payload, void *opaque);
+    /* A connection has ended, or a request: an event for the frontend, and its
+     * payload (borrowed). */
+    void (*record)(const char *type, json_t *payload, void *opaque);
     /* The process has ended, with the reason. Delayed until an end of QEMU
      * would have been noticed, as that also ends the process. After
      * network_stop() it is called at once with error NULL. Called once; the

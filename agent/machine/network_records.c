@@ -15,6 +15,8 @@ enum {
 };
 
 struct network_records {
+    network_records_kept kept;
+    void *opaque;
     GQueue list; /* of JSON objects, the oldest first */
     GQueue requests;
     gint64 last_id, last_request;
@@ -23,9 +25,14 @@ struct network_records {
     guint64 closed, refused, failed;
 };
 
-struct network_records *network_records_new(void)
+struct network_records *network_records_new(network_records_kept kept,
+                                            void *opaque)
 {
-    return g_new0(struct network_records, 1);
+    struct network_records *records = g_new0(struct network_records, 1);
+
+    records->kept = kept;
+    records->opaque = opaque;
+    return records;
 }
 
 static void drop(gpointer object)
@@ -106,9 +113,8 @@ static json_t *describe(json_t *payload, const char *verdict)
 }
 
 /* Add a record (taken) to a list. Return how many were removed from it. */
-static unsigned push(GQueue *list, json_t *record, gint64 *last_id)
+static unsigned push(GQueue *list, json_t *record)
 {
-    json_object_set_new(record, "id", json_integer(++*last_id));
     g_queue_push_tail(list, record);
     if (list->length <= NETWORK_RECORDS_MAX)
         return 0;
@@ -119,7 +125,16 @@ static unsigned push(GQueue *list, json_t *record, gint64 *last_id)
 /* Keep a record (taken). */
 static void keep(struct network_records *records, json_t *record)
 {
-    records->forgotten += push(&records->list, record, &records->last_id);
+    json_object_set_new(record, "id", json_integer(++records->last_id));
+    records->kept("event.network_connection", record, records->opaque);
+    records->forgotten += push(&records->list, record);
+}
+
+static void keep_request(struct network_records *records, json_t *record)
+{
+    json_object_set_new(record, "id", json_integer(++records->last_request));
+    records->kept("event.network_request", record, records->opaque);
+    records->requests_forgotten += push(&records->requests, record);
 }
 
 /* ---- interface ----------------------------------------------------------- */
@@ -179,15 +194,16 @@ void network_records_add_request(struct network_records *records,
                        json_string_value(json_object_get(payload, "verdict")),
                        "allowed") != 0;
     json_t *record = json_pack(
-        "{s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o}", "time", time, "connection",
-        number_of(payload, "id"), "method", copy_text(payload, "method"),
-        "path", copy_text(payload, "path"), "status",
-        status > 0 ? json_integer(status) : json_null(), "verdict",
+        "{s:s, s:I, s:o, s:I, s:o, s:o, s:o, s:s, s:o, s:o}", "time", time,
+        "connection", number_of(payload, "id"), "name",
+        copy_text(payload, "name"), "port",
+        MIN(number_of(payload, "port"), 65535), "method",
+        copy_text(payload, "method"), "path", copy_text(payload, "path"),
+        "status", status > 0 ? json_integer(status) : json_null(), "verdict",
         refused ? "refused" : "allowed", "reason", copy_text(payload, "reason"),
         "allow", text_json(allow));
 
-    records->requests_forgotten += push(&records->requests, record,
-                                        &records->last_request);
+    keep_request(records, record);
 }
 
 void network_records_miss_requests(struct network_records *records,

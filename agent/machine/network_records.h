@@ -18,7 +18,14 @@ enum { NETWORK_RECORDS_MAX = 500 };
 
 struct network_records;
 
-struct network_records *network_records_new(void);
+/* A record was kept: the type of the event that has it,
+ * event.network_connection or event.network_request, and the record; borrowed.
+ */
+typedef void (*network_records_kept)(const char *type, json_t *record,
+                                     void *opaque);
+
+struct network_records *network_records_new(network_records_kept kept,
+                                            void *opaque);
 void network_records_free(struct network_records *records);
 
 /* Record a connection that has ended: event.connection of net/control.h or

@@ -20,6 +20,7 @@
 enum { SHORT_TEXT = 256 }; /* bytes that even a long record keeps */
 
 struct audit_file {
+    enum audit_part part;
     char *sandbox, *path;
     int dir_fd, fd;
     char prev[AUDIT_HASH_LENGTH + 1];
@@ -31,12 +32,14 @@ static char *file_name(const char *sandbox, unsigned age)
                     : g_strdup_printf("%s.jsonl.%u", sandbox, age);
 }
 
-char *audit_file_path(const char *sandbox)
+char *audit_file_path(enum audit_part part, const char *sandbox)
 {
     g_autofree char *name = sandbox ? file_name(sandbox, 0) : NULL;
+    g_autofree char *dir = g_build_filename(
+        g_get_user_state_dir(), "stepback", "audit",
+        part == AUDIT_NETWORK ? "network" : NULL, NULL);
 
-    return g_build_filename(g_get_user_state_dir(), "stepback", "audit", name,
-                            NULL);
+    return g_build_filename(dir, name, NULL);
 }
 
 void audit_file_hash(const char *line, gsize length,
@@ -59,7 +62,7 @@ static gboolean fail(GError **error, const char *path, int number)
 
 static gboolean open_dir(struct audit_file *file, GError **error)
 {
-    g_autofree char *path = audit_file_path(NULL);
+    g_autofree char *path = audit_file_path(file->part, NULL);
 
     if (!state_place_check(path, error))
         return FALSE;
@@ -133,12 +136,14 @@ static gboolean lock(struct audit_file *file, GError **error)
     return FALSE;
 }
 
-struct audit_file *audit_file_open(const char *sandbox, GError **error)
+struct audit_file *audit_file_open(enum audit_part part, const char *sandbox,
+                                   GError **error)
 {
     struct audit_file *file = g_new0(struct audit_file, 1);
 
+    file->part = part;
     file->sandbox = g_strdup(sandbox);
-    file->path = audit_file_path(sandbox);
+    file->path = audit_file_path(part, sandbox);
     file->dir_fd = file->fd = -1;
     memset(file->prev, '0', AUDIT_HASH_LENGTH);
     if (open_dir(file, error) && open_newest(file, error) &&

@@ -2,8 +2,9 @@
  *
  * audit_file - the append-only record of what happened in a sandbox.
  *
- *     $XDG_STATE_HOME/stepback/audit/NAME.jsonl       0600
- *     $XDG_STATE_HOME/stepback/audit/NAME.jsonl.1     older, up to .7
+ *     $XDG_STATE_HOME/stepback/audit/NAME.jsonl           0600
+ *     $XDG_STATE_HOME/stepback/audit/NAME.jsonl.1         older, up to .7
+ *     $XDG_STATE_HOME/stepback/audit/network/NAME.jsonl   its network, likewise
  *
  * A line is a JSON object: "time" (RFC 3339, UTC), "type", "sandbox", the
  * members of the type, and "prev": the SHA-256 (hex) of the line before without
@@ -29,16 +30,21 @@ enum {
     AUDIT_HASH_LENGTH = 64,
 };
 
+/* A guest can cause any number of network records: they do not take the place
+ * of others. */
+enum audit_part { AUDIT_EVENTS, AUDIT_NETWORK };
+
 struct audit_file;
 
-/* Return the path of the directory, or of a sandbox's newest file: a new
- * string. */
-char *audit_file_path(const char *sandbox);
+/* Return the path of the directory (sandbox NULL), or of a sandbox's newest
+ * file: a new string. */
+char *audit_file_path(enum audit_part part, const char *sandbox);
 
 /* Open the record for appending. On failure return NULL with ERROR_IO_ERROR;
  * ERROR_INVALID_DIRECTORY: a guest could write there; ERROR_BUSY: another
  * process appends to it. */
-struct audit_file *audit_file_open(const char *sandbox, GError **error);
+struct audit_file *audit_file_open(enum audit_part part, const char *sandbox,
+                                   GError **error);
 /* NULL is allowed. */
 void audit_file_close(struct audit_file *file);
 

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/sandbox/audit_file.h"
 #include "common/errors.h"
 #include "common/fd.h"
 
@@ -94,11 +93,12 @@ static bool open_new(struct audit_reader *reader)
     return true;
 }
 
-struct audit_reader *audit_reader_new(const char *sandbox, GError **error)
+struct audit_reader *audit_reader_new(enum audit_part part, const char *sandbox,
+                                      GError **error)
 {
     struct audit_reader *reader = g_new0(struct audit_reader, 1);
 
-    reader->path = audit_file_path(sandbox);
+    reader->path = audit_file_path(part, sandbox);
     reader->fd = -1;
     reader->data = g_string_new(NULL);
     reader->is_first = reader->is_whole = true;

@@ -10,6 +10,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/sandbox/audit_file.h"
+
 struct audit_reader;
 
 struct audit_line {
@@ -21,7 +23,8 @@ struct audit_line {
 };
 
 /* On failure return NULL with ERROR_NOT_FOUND or ERROR_IO_ERROR. */
-struct audit_reader *audit_reader_new(const char *sandbox, GError **error);
+struct audit_reader *audit_reader_new(enum audit_part part, const char *sandbox,
+                                      GError **error);
 void audit_reader_free(struct audit_reader *reader);
 
 /* Read the next line. Return false at the end for now: lines that are appended

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent/client/report_json.h"
-#include "agent/sandbox/audit_file.h"
+#include "agent/sandbox/audit_writer.h"
 #include "agent/session/session_party.h"
 #include "agent/wire/event_json.h"
 #include "agent/wire/status_json.h"
@@ -20,62 +20,49 @@
 enum { COMMAND_MAX = 4096, STEP_COMMAND_MAX = 256 };
 
 struct sandbox_audit {
-    char *sandbox;
     struct session *session;
-    struct audit_file *file; /* NULL: it cannot be opened */
+    struct audit_writer *events, *network;
+    double network_room; /* records that may follow */
+    gint64 network_time; /* when that was computed: monotonic, us */
     bool started;
     json_t *folders; /* as recorded last; NULL: the session has ended */
-    guint64 missing; /* records since the last that was written */
-    guint warning;   /* a source, or 0 */
-    char *problem;   /* for the warning */
 };
 
-/* ---- writing ------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------
+ *
+ * A guest can make connections without end: beyond a number, so many a second
+ * are recorded, and the older ones last for hours. */
 
-/* From the main loop, not from within an event. */
-static gboolean warn(gpointer data)
+enum { NETWORK_BURST = 5000, NETWORK_PER_S = 2 };
+
+/* Return whether there is room for a further record of the network. */
+static bool take_turn(struct sandbox_audit *audit)
 {
-    struct sandbox_audit *audit = data;
-    g_autofree char *text = g_strdup_printf(
-        "the audit record is incomplete: %s; make room or mend the folder, "
-        "and it continues",
-        audit->problem);
+    gint64 now = g_get_monotonic_time();
+    double more = (double)(now - audit->network_time) / G_USEC_PER_SEC *
+                  NETWORK_PER_S;
 
-    audit->warning = 0;
-    session_warn_text(audit->session, "audit_incomplete", text);
-    return G_SOURCE_REMOVE;
+    audit->network_time = now;
+    audit->network_room = MIN(audit->network_room + more, NETWORK_BURST);
+    if (audit->network_room < 1)
+        return false;
+    audit->network_room--;
+    return true;
 }
 
-static bool append(struct sandbox_audit *audit, const char *type,
-                   json_t *members)
+/* Record the payload (taken) of an event of the network. */
+static void record_network(struct sandbox_audit *audit, const char *type,
+                           json_t *payload)
 {
-    g_autoptr(GError) error = NULL;
-
-    if (!audit->file)
-        audit->file = audit_file_open(audit->sandbox, &error);
-    if (audit->file &&
-        audit_file_append(audit->file, type, json_incref(members), &error)) {
-        json_decref(members);
-        return true;
+    if (take_turn(audit)) {
+        json_object_set_new(payload, "began",
+                            json_incref(json_object_get(payload, "time")));
+        json_object_del(payload, "time");
+        audit_writer_add(audit->network, type, payload);
+        return;
     }
-    json_decref(members);
-    if (audit->missing == 0) {
-        g_free(audit->problem);
-        audit->problem = g_strdup(error->message);
-        if (!audit->warning)
-            audit->warning = g_idle_add(warn, audit);
-    }
-    return false;
-}
-
-/* Append a record; members is taken. */
-static void record(struct sandbox_audit *audit, const char *type,
-                   json_t *members)
-{
-    if (audit->missing > 0)
-        json_object_set_new(members, "missing_before",
-                            json_integer((json_int_t)audit->missing));
-    audit->missing = append(audit, type, members) ? 0 : audit->missing + 1;
+    audit_writer_skip(audit->network);
+    json_decref(payload);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -140,17 +127,22 @@ static bool on_event(const struct session_event *event, void *opaque)
     case SESSION_EVENT_STEP_COMPLETED:
         /* A guest can make steps without changes at will. */
         if (event->report->affected > 0 || event->report->aborted)
-            record(audit, "step_completed", step_to_json(event->report));
+            audit_writer_add(audit->events, "step_completed",
+                             step_to_json(event->report));
         return true;
     case SESSION_EVENT_HISTORY:
-        record(audit, "history_changed", history_to_json(event));
+        audit_writer_add(audit->events, "history_changed",
+                         history_to_json(event));
         return true;
     case SESSION_EVENT_RELAYED:
+        if (g_str_has_prefix(event->name, "event.network_"))
+            record_network(audit, event_name(event) + strlen("event."),
+                           event_payload_to_json(event));
         if (!is_recorded(event->name))
             return true;
         break;
     case SESSION_EVENT_WARNING:
-        if (g_strcmp0(event->warning->code, "audit_incomplete") == 0)
+        if (g_strcmp0(event->warning->code, AUDIT_INCOMPLETE) == 0)
             return true;
         break;
     case SESSION_EVENT_ERROR:
@@ -158,8 +150,8 @@ static bool on_event(const struct session_event *event, void *opaque)
     case SESSION_EVENT_APPROVAL:
         break;
     }
-    record(audit, event_name(event) + strlen("event."),
-           event_payload_to_json(event));
+    audit_writer_add(audit->events, event_name(event) + strlen("event."),
+                     event_payload_to_json(event));
     return true;
 }
 
@@ -202,17 +194,22 @@ static json_t *ended_to_json(const struct exec_exit *exit)
 
 static void on_exec(const struct exec_note *note, void *opaque)
 {
+    struct sandbox_audit *audit = opaque;
+
     if (note->command)
-        record(opaque, "exec_started",
-               started_to_json(note->exec_id, note->command));
+        audit_writer_add(audit->events, "exec_started",
+                         started_to_json(note->exec_id, note->command));
     else
-        record(opaque, "exec_exited", ended_to_json(note->exit));
+        audit_writer_add(audit->events, "exec_exited",
+                         ended_to_json(note->exit));
 }
 
 static void on_policy(const struct network_policy *policy, void *opaque)
 {
-    record(
-        opaque, "network_policy_changed",
+    struct sandbox_audit *audit = opaque;
+
+    audit_writer_add(
+        audit->events, "network_policy_changed",
         json_pack("{s:o}", "network_policy", network_policy_to_json(policy)));
 }
 
@@ -233,8 +230,8 @@ static void on_folders(void *opaque)
         json_object_get(session, "working_directories"));
 
     if (audit->started && folders && !json_equal(folders, audit->folders))
-        record(audit, "session_changed",
-               json_pack("{s:O}", "working_directories", folders));
+        audit_writer_add(audit->events, "session_changed",
+                         json_pack("{s:O}", "working_directories", folders));
     json_decref(audit->folders);
     audit->folders = folders;
     json_decref(session);
@@ -254,8 +251,11 @@ struct sandbox_audit *sandbox_audit_new(const char *sandbox,
 {
     struct sandbox_audit *audit = g_new0(struct sandbox_audit, 1);
 
-    audit->sandbox = g_strdup(sandbox);
     audit->session = session;
+    audit->events = audit_writer_new(AUDIT_EVENTS, sandbox, session);
+    audit->network = audit_writer_new(AUDIT_NETWORK, sandbox, session);
+    audit->network_room = NETWORK_BURST;
+    audit->network_time = g_get_monotonic_time();
     session_listen(session, &callbacks, audit);
     return audit;
 }
@@ -265,11 +265,9 @@ void sandbox_audit_free(struct sandbox_audit *audit)
     if (!audit)
         return;
     session_unlisten(audit->session, &callbacks, audit);
-    g_clear_handle_id(&audit->warning, g_source_remove);
-    audit_file_close(audit->file);
+    audit_writer_free(audit->events);
+    audit_writer_free(audit->network);
     json_decref(audit->folders);
-    g_free(audit->problem);
-    g_free(audit->sandbox);
     g_free(audit);
 }
 
@@ -284,13 +282,14 @@ void sandbox_audit_start(struct sandbox_audit *audit)
     json_decref(audit->folders);
     audit->folders = json_incref(
         json_object_get(members, "working_directories"));
-    record(audit, "sandbox_started", members);
+    audit_writer_add(audit->events, "sandbox_started", members);
     audit->started = true;
 }
 
 void sandbox_audit_end(struct sandbox_audit *audit, const char *reason,
                        const char *message)
 {
-    record(audit, "sandbox_ended",
-           json_pack("{s:s, s:s*}", "reason", reason, "message", message));
+    audit_writer_add(
+        audit->events, "sandbox_ended",
+        json_pack("{s:s, s:s*}", "reason", reason, "message", message));
 }

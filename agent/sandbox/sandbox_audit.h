@@ -2,11 +2,9 @@
  *
  * sandbox_audit - writes the record of a sandbox (audit_file.h): its start and
  * end, executions, steps, undo and redo, requests and their decisions, warnings
- * and errors. It has no contents of files, no output, and no environment.
- *
- * A record that cannot be written is a warning of the session
- * (audit_incomplete), and the next one that is written has their number
- * (missing_before).
+ * and errors; and in a part of its own the connections and requests of its
+ * network (network_records.h). It has no contents of files, no output, and no
+ * environment.
  *
  * Threads: all on the main thread.
  */

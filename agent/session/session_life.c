@@ -43,7 +43,8 @@ static void on_machine_event(const char *type, json_t *payload, void *opaque)
     const struct session_event event = {
         .type = warning ? SESSION_EVENT_WARNING : SESSION_EVENT_RELAYED,
         /* The guest can cause any number of these. */
-        .droppable = g_str_has_prefix(type, "event.port_"),
+        .droppable = g_str_has_prefix(type, "event.port_") ||
+                     g_str_has_prefix(type, "event.network_"),
         .warning = warning,
         .name = type,
         .payload = payload,

@@ -29,6 +29,10 @@ static void on_warning(json_t *payload, void *opaque)
     json_decref(payload);
 }
 
+static void on_kept(const char *type, json_t *record, void *opaque)
+{
+}
+
 static void set_up(struct world *world, gconstpointer data)
 {
     const char *srcdir = g_getenv("srcdir"); /* set by make check */
@@ -53,7 +57,7 @@ static void set_up(struct world *world, gconstpointer data)
     world->config = session_config_new();
     world->config->certificates = g_strdup("given\n");
     world->trust = guest_trust_new(world->config);
-    world->records = network_records_new();
+    world->records = network_records_new(on_kept, NULL);
     world->proxy = network_proxy_new(pair[0], world->trust, "info",
                                      world->records, on_warning, world);
 }

@@ -19,15 +19,25 @@ static const char *text(json_t *record, const char *key)
     return json_string_value(json_object_get(record, key));
 }
 
+static unsigned kept[2]; /* connections, requests */
+
+static void on_kept(const char *type, json_t *record, void *opaque)
+{
+    g_assert_true(json_is_integer(json_object_get(record, "id")));
+    kept[strcmp(type, "event.network_request") == 0]++;
+}
+
 static void test_bound(void)
 {
-    struct network_records *records = network_records_new();
+    struct network_records *records = network_records_new(on_kept, NULL);
     json_t *end = json_pack("{s:i, s:s, s:s}", "id", 7, "name", "a.example",
                             "verdict", "closed");
     json_t *answer;
 
+    kept[0] = 0;
     for (int i = 0; i < NETWORK_RECORDS_MAX + 20; i++)
         network_records_add(records, end, NULL);
+    g_assert_cmpuint(kept[0], ==, NETWORK_RECORDS_MAX + 20);
     answer = network_records_to_json(records, NULL);
     g_assert_cmpuint(json_array_size(json_object_get(answer, "connections")),
                      ==, NETWORK_RECORDS_MAX);
@@ -44,7 +54,7 @@ static void test_bound(void)
 static void test_hostile(void)
 {
     g_autofree char *name = g_strnfill(100000, 'x');
-    struct network_records *records = network_records_new();
+    struct network_records *records = network_records_new(on_kept, NULL);
     json_t *end = json_pack("{s:s, s:I, s:I, s:I, s:i, s:[]}", "name", name,
                             "from_guest", (json_int_t)-5, "milliseconds",
                             (json_int_t)G_MAXINT64, "port",
@@ -73,21 +83,27 @@ static void test_hostile(void)
 
 static void test_requests(void)
 {
-    struct network_records *records = network_records_new();
-    json_t *allowed = json_pack("{s:i, s:s, s:s, s:i, s:s, s:n, s:n}", "id", 3,
-                                "method", "GET", "path", "/v1", "status", 200,
-                                "verdict", "allowed", "reason", "allow");
+    struct network_records *records = network_records_new(on_kept, NULL);
+    json_t *allowed = json_pack("{s:i, s:s, s:i, s:s, s:s, s:i, s:s, s:n, s:n}",
+                                "id", 3, "name", "a.org", "port", 443, "method",
+                                "GET", "path", "/v1", "status", 200, "verdict",
+                                "allowed", "reason", "allow");
     json_t *odd = json_pack("{s:s, s:I, s:i}", "method", "\xc3\xbc", "status",
                             (json_int_t)G_MAXINT64, "path", 5);
     json_t *untold = json_pack("{s:i}", "count", 7), *answer, *list, *record;
 
+    kept[1] = 0;
     network_records_add_request(records, allowed, NULL);
+    g_assert_cmpuint(kept[1], ==, 1);
     network_records_add_request(records, odd, "GET:a.org");
     network_records_miss_requests(records, untold);
     answer = network_records_to_json(records, NULL);
     list = json_object_get(answer, "requests");
     record = json_array_get(list, 0);
     g_assert_cmpstr(text(record, "method"), ==, "GET");
+    g_assert_cmpstr(text(record, "name"), ==, "a.org");
+    g_assert_cmpint(json_integer_value(json_object_get(record, "port")), ==,
+                    443);
     g_assert_cmpstr(text(record, "verdict"), ==, "allowed");
     g_assert_cmpint(json_integer_value(json_object_get(record, "status")), ==,
                     200);
@@ -118,7 +134,7 @@ static void test_requests(void)
 /* A list that a taken over process sends. */
 static void test_many_open(void)
 {
-    struct network_records *records = network_records_new();
+    struct network_records *records = network_records_new(on_kept, NULL);
     json_t *open = json_array(), *answer;
 
     for (int i = 0; i < 100000; i++)

@@ -3,6 +3,7 @@
 """A policy of requests, and secrets, with real clients in sandboxes of local
 isolation and the servers of names_world.py, whose certificate the host trusts."""
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -75,6 +76,15 @@ def clients(place):
     assert ("GET", "/v2", "refused", "GET:api.example.test/v2") in requests, requests
     assert ("POST", "/v1/a", "refused", "POST:api.example.test/v1/a") in requests, requests
     assert ("GET", "/v1/curl", "allowed", None) in requests, requests
+    contains(box.out("net", "box"), "POST /v1/a: ")
+    kept = [json.loads(line) for line in
+            box.out("audit", "--network", "--json", "box").splitlines()]
+    assert ("network_request", "api.example.test", 443, "/v2", "refused") in {
+        (one["type"], one["name"], one["port"], one.get("path"), one["verdict"])
+        for one in kept}, kept
+    assert ("network_connection", "a.b.example.test", "closed") in {
+        (one["type"], one["name"], one["verdict"]) for one in kept}, kept
+    contains(box.out("audit", "--network", "--verify", "box"), " 0 problems")
     box.out("net", "box", "allow", "GET:api.example.test/v2")
     contains(box.run("curl -sS -m 20 %s/v2" % URL)[1], "GET /v2")
 
@@ -98,7 +108,7 @@ def secrets(place):
              "Stepback refused")
     contains(box.run(ask + "http://api.example.test/authorization")[1], "Stepback refused")
     for words in (("inspect", "box"), ("logs", "box"), ("audit", "box", "--json"),
-                  ("net", "box", "--json"), ("secret", "box", "--json")):
+                  ("audit", "--network", "box", "--json"), ("net", "box", "--json"), ("secret", "box", "--json")):
         assert VALUE not in box.out(*words), words
     equal(subprocess.run(["grep", "-rlF", VALUE, place.root], check=False,
                          stdout=subprocess.PIPE).stdout, b"")

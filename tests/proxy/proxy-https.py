@@ -84,6 +84,9 @@ def test_requests_are_judged(world):
         equal([path for _, path, _ in Answers.seen],
               ["/v1/a", "/v1/b?x=1", "/v1/a"], "requests at the server")
         wait_for(lambda: len(running.named("event.request")) == 5, "reports")
+        equal({(entry["name"], entry["port"])
+               for entry in running.named("event.request")},
+              {(NAME, port)}, "names of the reports")
         equal([(entry["method"], entry["path"], entry["status"],
                 entry["verdict"]) for entry in running.named("event.request")],
               [("GET", "/v1/a", 200, "allowed"),
