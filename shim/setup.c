@@ -6,11 +6,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Another process can make a confined lookup fail with EAGAIN by renaming. */
+enum { ATTEMPTS = 100 };
 
 /* Relative to the root. */
 #define HOST_FILE   "usr/local/share/ca-certificates/stepback-host.crt"
@@ -70,16 +75,83 @@ static struct text text_of(const char *string)
     return (struct text){ string, strlen(string), false };
 }
 
+/* Open a path below the root without leaving its mount: shared folders are
+ * mounted in the guest, and what the host serves is not the guest's system.
+ * Return the fd or -errno; -EXDEV: another mount. */
+static int open_path(const char *path, int flags)
+{
+    const struct open_how how = {
+        .flags = (unsigned)(flags | O_CLOEXEC),
+        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = -1;
+
+    for (int i = 0; i < ATTEMPTS; i++) {
+        fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+            break;
+    }
+    return fd >= 0 ? fd : -errno;
+}
+
+/* Open the folder of a path's first len bytes, and make it if it is missing,
+ * with its parents. Return the fd or -errno. */
+static int enter(const char *path, size_t len)
+{
+    char folder[128];
+    const char *slash;
+    int fd, parent;
+
+    snprintf(folder, sizeof(folder), "%.*s", (int)len, path);
+    fd = open_path(len ? folder : "/", O_PATH | O_DIRECTORY);
+    if (fd != -ENOENT)
+        return fd;
+    slash = strrchr(folder, '/');
+    parent = enter(path, slash ? (size_t)(slash - folder) : 0);
+    if (parent < 0)
+        return parent;
+    fd = mkdirat(parent, slash ? slash + 1 : folder, 0755) < 0 ? -errno : 0;
+    close(parent);
+    return !fd || fd == -EEXIST ? open_path(folder, O_PATH | O_DIRECTORY) : fd;
+}
+
+/* Open the folder of a file, and make it if wanted; *ret_name: the file's name
+ * in it. Return the fd or -errno. */
+static int enter_parent(const char *path, bool make, const char **ret_name)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[128];
+
+    *ret_name = slash + 1;
+    if (make)
+        return enter(path, (size_t)(slash - path));
+    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+    return open_path(folder, O_PATH | O_DIRECTORY);
+}
+
+/* Return 0 or -errno; -ENOENT: there is no such file. */
+static int remove_file(const char *path)
+{
+    const char *name;
+    int folder = enter_parent(path, false, &name), result = folder;
+
+    if (folder < 0)
+        return result;
+    result = unlinkat(folder, name, 0) < 0 ? -errno : 0;
+    close(folder);
+    return result;
+}
+
 /* Map a file; one that is missing is empty. */
 static int read_file(const char *path, struct text *ret_text)
 {
-    int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_path(path, O_RDONLY | O_NONBLOCK);
     struct stat st;
     void *at;
 
     *ret_text = (struct text){ .at = "" };
     if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
+        return fd == -ENOENT ? 0 : fd;
     at = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0
              ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
              : MAP_FAILED;
@@ -93,18 +165,6 @@ static void release(struct text *text)
 {
     if (text->mapped)
         munmap((void *)text->at, text->len);
-}
-
-static int make_parents(const char *path)
-{
-    char folder[128];
-
-    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
-        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-        if (mkdirat(root, folder, 0755) < 0 && errno != EEXIST)
-            return -errno;
-    }
-    return 0;
 }
 
 static int write_all(int fd, const struct text *parts, size_t count)
@@ -121,26 +181,37 @@ static int write_all(int fd, const struct text *parts, size_t count)
     return 0;
 }
 
-/* Replace a file by these parts. */
-static int write_file(const char *path, const struct text *parts, size_t count)
+/* Replace a file of this folder by these parts. */
+static int replace(int folder, const char *name, const struct text *parts,
+                   size_t count)
 {
     char fresh[128];
-    int fd, result = make_parents(path);
+    int fd, result;
 
-    if (result)
-        return result;
-    snprintf(fresh, sizeof(fresh), "%s" FRESH, path);
-    unlinkat(root, fresh, 0);
-    fd = openat(root, fresh,
+    snprintf(fresh, sizeof(fresh), "%s" FRESH, name);
+    unlinkat(folder, fresh, 0);
+    fd = openat(folder, fresh,
                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
     result = write_all(fd, parts, count);
     close(fd);
-    if (!result && renameat(root, fresh, root, path) < 0)
+    if (!result && renameat(folder, fresh, folder, name) < 0)
         result = -errno;
     if (result)
-        unlinkat(root, fresh, 0);
+        unlinkat(folder, fresh, 0);
+    return result;
+}
+
+static int write_file(const char *path, const struct text *parts, size_t count)
+{
+    const char *name;
+    int folder = enter_parent(path, true, &name), result = folder;
+
+    if (folder < 0)
+        return result;
+    result = replace(folder, name, parts, count);
+    close(folder);
     return result;
 }
 
@@ -193,32 +264,50 @@ static int write_bundle(const char *certificates)
  * the bundle. */
 static void link_openssl(void)
 {
-    if (symlinkat("/" HOST_FILE, root, OPENSSL) < 0)
+    const char *name;
+    int folder = enter_parent(OPENSSL, false, &name);
+
+    if (folder < 0)
         return;
+    /* It is there already. */
+    if (symlinkat("/" HOST_FILE, folder, name) < 0)
+        errno = 0;
+    close(folder);
 }
 
 static void unlink_openssl(void)
 {
     char target[sizeof("/" HOST_FILE)];
-    ssize_t len = readlinkat(root, OPENSSL, target, sizeof(target));
+    const char *name;
+    int folder = enter_parent(OPENSSL, false, &name);
+    ssize_t len;
 
+    if (folder < 0)
+        return;
+    len = readlinkat(folder, name, target, sizeof(target));
     if (len == (ssize_t)strlen("/" HOST_FILE) &&
         memcmp(target, "/" HOST_FILE, (size_t)len) == 0)
-        unlinkat(root, OPENSSL, 0);
+        unlinkat(folder, name, 0);
+    close(folder);
 }
 
-static int set_certificates(const char *certificates)
+/* *ret_path: the file that could not be written. */
+static int set_certificates(const char *certificates, const char **ret_path)
 {
     int result;
 
     has_certificates = false;
-    if (!certificates && unlinkat(root, HOST_FILE, 0) < 0)
-        return errno == ENOENT ? 0 : -errno;
+    *ret_path = "/" HOST_FILE;
+    result = certificates ? write_string(HOST_FILE, certificates)
+                          : remove_file(HOST_FILE);
+    if (!certificates && result == -ENOENT)
+        return 0;
     if (!certificates)
         unlink_openssl();
-    result = certificates ? write_string(HOST_FILE, certificates) : 0;
-    if (!result)
+    if (!result) {
+        *ret_path = "/" BUNDLE;
         result = write_bundle(certificates);
+    }
     if (certificates && !result) {
         link_openssl();
         has_certificates = true;
@@ -261,8 +350,10 @@ static int set_git(const char *name, const char *email)
     char text[2048], *at = stpcpy(text, "[user]\n");
     int result;
 
-    if (!name && !email)
-        return unlinkat(root, GIT_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
+    if (!name && !email) {
+        result = remove_file(GIT_FILE);
+        return result == -ENOENT ? 0 : result;
+    }
     if ((name && strlen(name) > 400) || (email && strlen(email) > 400))
         return -ENAMETOOLONG;
     if (name)
@@ -273,19 +364,30 @@ static int set_git(const char *name, const char *email)
     return result ? result : include_git();
 }
 
+/* Describe why a file cannot be written. */
+static void describe(const char *path, int result, char *error,
+                     size_t error_len)
+{
+    snprintf(error, error_len, "%s: %s", path,
+             result == -EXDEV ? "it is in another file system, such as a "
+                                "shared folder; mount that elsewhere"
+                              : strerror(-result));
+}
+
 bool setup_apply(const struct setup *setup, char *error, size_t error_len)
 {
+    const char *path;
     int certificates, git;
 
     if (root < 0) {
         snprintf(error, error_len, "the shim does not manage this system");
         return false;
     }
-    certificates = set_certificates(setup->certificates);
+    certificates = set_certificates(setup->certificates, &path);
     git = set_git(setup->git_name, setup->git_email);
     if (certificates)
-        snprintf(error, error_len, "/" BUNDLE ": %s", strerror(-certificates));
+        describe(path, certificates, error, error_len);
     else if (git)
-        snprintf(error, error_len, "/" GIT_FILE ": %s", strerror(-git));
+        describe("/" GIT_FILE, git, error, error_len);
     return !certificates && !git;
 }
