@@ -28,8 +28,9 @@ static const char *find(const struct text *texts, size_t count, int code)
 /* ---- certificates -------------------------------------------------------- */
 
 static const struct text verdicts[] = {
-    { X509_V_ERR_CERT_HAS_EXPIRED, "has expired" },
-    { X509_V_ERR_CERT_NOT_YET_VALID, "is not valid yet" },
+    { X509_V_ERR_CERT_HAS_EXPIRED, "has expired (by the host's clock)" },
+    { X509_V_ERR_CERT_NOT_YET_VALID,
+      "is not valid yet; check the host's clock" },
     { X509_V_ERR_HOSTNAME_MISMATCH, "is for another name" },
     { X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
       "is self-signed; --ca-certificates can add it" },
@@ -76,6 +77,9 @@ static const struct text of_guests[] = {
     { ALERT + SSL_AD_CERTIFICATE_UNKNOWN,
       "the guest's program rejects the sandbox's certificate (alert "
       "certificate_unknown)" },
+    { ALERT + SSL_AD_CERTIFICATE_EXPIRED,
+      "the guest's program takes the sandbox's certificate for expired; check "
+      "the guest's clock" },
     { SSL_R_UNSUPPORTED_PROTOCOL,
       "the guest offers neither TLS 1.2 nor TLS 1.3" },
     { SSL_R_VERSION_TOO_LOW, "the guest offers neither TLS 1.2 nor TLS 1.3" },

@@ -20,6 +20,8 @@
 #include "common/network_name.h"
 
 enum {
+    /* 2026: no earlier time is right. */
+    EARLIEST = 1767225600,
     VERSION_3 = 2,
     SERIAL_BITS = 128,
     COMMON_NAME_MAX = 64, /* bytes (RFC 5280, ub-common-name) */
@@ -53,6 +55,20 @@ static gboolean fail(GError **error)
     ERR_clear_error();
     g_set_error(error, STEPBACK_ERROR, ERROR_INTERNAL,
                 "cannot make a certificate: %s", reason);
+    return FALSE;
+}
+
+gboolean certificate_authority_check_clock(gint64 now, GError **error)
+{
+    g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(now);
+    g_autofree char *text = time ? g_date_time_format_iso8601(time) : NULL;
+
+    if (now >= EARLIEST)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "the host's clock: it says %s, so that no certificate of a "
+                "server is valid; set the clock",
+                text ? text : "a time before the year 1");
     return FALSE;
 }
 

@@ -8,7 +8,7 @@
  *     authority  P-256, CA, no further authorities below it, for certificates
  *                and revocation lists
  *     leaf       P-256, a key of its own, one DNS name, for servers, valid from
- *                an hour ago for 49 hours
+ *                a day ago for three days
  *
  * Threads: one at a time.
  */
@@ -18,6 +18,10 @@
 #include <glib.h>
 
 struct certificate_authority;
+
+/* Check that certificates can be valid at this time of the host's clock (s
+ * since 1970). On failure return FALSE with ERROR_INVALID_FIELD. */
+gboolean certificate_authority_check_clock(gint64 now, GError **error);
 
 /* sandbox: a name for people, any bytes; it is shortened. On failure return
  * NULL with ERROR_INTERNAL. */

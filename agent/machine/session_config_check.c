@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "agent/machine/certificate_authority.h"
+#include "agent/machine/guest_trust.h"
 #include "agent/machine/share_check.h"
 #include "common/errors.h"
 #include "common/real_path.h"
@@ -153,6 +155,9 @@ gboolean session_config_check(const struct session_config *config,
            (config->isolation != ISOLATION_VM ||
             session_config_check_memory(config, error)) &&
            check_ports(config, error) &&
+           (!guest_trust_intercepts(config) ||
+            certificate_authority_check_clock(
+                g_get_real_time() / G_USEC_PER_SEC, error)) &&
            session_directory_complete(
                config->directories, config->n_directories,
                config->isolation == ISOLATION_LOCAL, error) &&

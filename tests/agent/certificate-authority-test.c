@@ -239,12 +239,28 @@ static void test_odd_sandbox(struct world *world, gconstpointer data)
     g_test_add("/authority/" path, struct world, sandbox, set_up, test,        \
                tear_down)
 
+static void test_clock(struct world *world, gconstpointer data)
+{
+    GError *error = NULL;
+
+    g_assert_true(certificate_authority_check_clock(
+        g_get_real_time() / G_USEC_PER_SEC, NULL));
+    g_assert_false(certificate_authority_check_clock(G_MININT64, NULL));
+    g_assert_false(certificate_authority_check_clock(0, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
+    g_assert_cmpstr(error->message, ==,
+                    "the host's clock: it says 1970-01-01T00:00:00Z, so that "
+                    "no certificate of a server is valid; set the clock");
+    g_clear_error(&error);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     ADD("openssl-accepts-a-leaf-for-its-name-only", "box", test_verification);
     ADD("leaf-is-valid-for-two-days", "box", test_validity);
     ADD("leaf-belongs-to-its-run", "box", test_other_authority);
+    ADD("a-clock-that-is-off-is-an-error", "box", test_clock);
     ADD("certificates-have-their-extensions", "box", test_extensions);
     ADD("each-leaf-has-its-key-and-number", "box", test_keys);
     ADD("name-too-long-for-a-subject", "box", test_long_name);
