@@ -11,6 +11,16 @@
 
 /* ---- the guest's environment --------------------------------------------- */
 
+/* Report that the guest cannot be set up. No intercepted request would succeed,
+ * so that a machine whose policy intercepts does not start. */
+static void fail_setup(struct machine *machine, const char *text)
+{
+    if (machine->intercepted && machine->stage == MOUNTING)
+        machine_fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
+    else
+        machine_warn(machine, NULL, text);
+}
+
 static void send_setup(struct machine *machine, bool always)
 {
     const struct session_config *config = machine->config;
@@ -19,18 +29,19 @@ static void send_setup(struct machine *machine, bool always)
                                                              &error);
     bool wanted = certificates || config->git.name || config->git.email;
 
-    if (error)
-        machine_warn(machine, NULL, error->message);
     machine->intercepted = guest_trust_intercepts(config);
+    if (error)
+        fail_setup(machine, error->message);
+    if (machine->stage == FAILED)
+        return;
     if (!wanted && !always)
         return;
     machine->setup_asked = guest_channel_setup(machine_guest(machine),
                                                certificates, &config->git);
     if (!machine->setup_asked && wanted)
-        machine_warn(machine, NULL,
-                     "the guest image is too old to take the host's "
-                     "certificates and git identity; rebuild it with: stepback "
-                     "image build");
+        fail_setup(machine, "the guest image is too old to take the host's "
+                            "certificates and git identity; rebuild it with: "
+                            "stepback image build");
 }
 
 /* Before the folders are mounted: what the shim writes cannot reach them. A
@@ -61,7 +72,7 @@ static void on_setup_failed(const char *reason, void *opaque)
         return;
     }
     machine->setup_asked = false;
-    machine_warn(machine, NULL, text);
+    fail_setup(machine, text);
 }
 
 /* The folders are mounted. */
@@ -85,7 +96,8 @@ static void go_on(struct machine *machine)
     g_clear_handle_id(&machine->watchdog, g_source_remove);
     if (machine->kind->is_system) {
         set_up(machine);
-        machine_folders_mount(machine, become_ready);
+        if (machine->stage == MOUNTING)
+            machine_folders_mount(machine, become_ready);
     } else {
         machine_folders_note_mounted(machine);
         become_ready(machine);

@@ -99,5 +99,20 @@ def guests_trust_their_authority(place):
     end(place, **env)
 
 
+@sandbox_test
+def a_guest_must_trust_its_authority(place):
+    """a machine whose requests are intercepted does not start without that trust"""
+    env = shim(place, STEPBACK_TEST_SHIM="--root=/proc/sys")
+    words = ("--ca-certificates=none", "--git-identity=none")
+    refused(place, "up", *VM, *words, "--network=intercept:api.example.org",
+            part="could not install the host's certificates or git identity: "
+            "/usr/local/share/ca-certificates/stepback-host.crt: ", status=1, **env)
+    call(place, "rm", "-f", "share", **env)
+    up(place, *words, "--network=api.example.org", **env)
+    equal(call(place, "net", "allow", "intercept:api.example.org", **env)[0], 0)
+    good(place, *QUIET, "--", "true", **env)
+    contains(good(place, "logs", **env), "stepback-host.crt: ")
+
+
 if __name__ == "__main__":
     sys.exit(main(globals()))
