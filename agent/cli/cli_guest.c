@@ -144,9 +144,6 @@ static gboolean add_certificates(char **files, struct session_config *config,
 {
     g_autoptr(GString) pem = g_string_new(NULL);
 
-    /* The sandbox has those of the host in /etc. */
-    if (!files && config->isolation == ISOLATION_LOCAL)
-        return TRUE;
     if (!files || !g_strv_contains((const char *const *)files, CLI_GUEST_NONE))
         certificates_add_host(pem);
     for (; files && *files; files++) {

@@ -184,7 +184,6 @@ gboolean local_check_config(const struct session_config *config, GError **error)
         { "a disk", config->disk != NULL },
         { "--allow-suid", config->allow_suid },
         { "--allow-devices", config->allow_devices },
-        { "--ca-certificates", config->certificates != NULL },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {

@@ -244,13 +244,12 @@ static gboolean replace_bundle(struct builder *builder, const char *bundle,
 static gboolean add_trust(struct builder *builder, GError **error)
 {
     static const char *const readable[] = { "--perms", "0444", NULL };
-    const char *authority = builder->command->authority;
-    g_autofree char *host = authority ? guest_trust_host_bundle() : NULL;
-    g_autofree char *bundle = authority
-                                  ? g_strconcat(host, "\n", authority, NULL)
-                                  : NULL;
+    const char *trusted = builder->command->trusted;
+    g_autofree char *host = trusted ? guest_trust_host_bundle() : NULL;
+    g_autofree char *bundle = trusted ? g_strconcat(host, "\n", trusted, NULL)
+                                      : NULL;
 
-    if (!authority)
+    if (!trusted)
         return TRUE;
     add_all(builder, readable);
     if (!add_text(builder, "--ro-bind-data", bundle, GUEST_TRUST_BUNDLE,
@@ -258,7 +257,7 @@ static gboolean add_trust(struct builder *builder, GError **error)
         !replace_bundle(builder, bundle, error))
         return FALSE;
     add_all(builder, readable);
-    return add_text(builder, "--ro-bind-data", authority, GUEST_TRUST_AUTHORITY,
+    return add_text(builder, "--ro-bind-data", trusted, GUEST_TRUST_ADDED,
                     error);
 }
 

@@ -24,7 +24,7 @@ struct local_command {
     guint64 tmpfs_bytes;                /* the size of each folder in memory */
     int helper_fd, control_fd, bulk_fd; /* sockets that the child inherits */
     bool network;                       /* the sandbox has a network card */
-    const char *authority; /* the certificate for guest_trust.h; NULL: none */
+    const char *trusted; /* certificates for guest_trust.h; NULL: none */
 };
 
 /* The command line and the open files that it names. */

@@ -202,10 +202,10 @@ static gboolean begin(struct machine *machine, GError **error)
     struct local_machine *own = machine->state;
     int wire[2] = { -1, -1 }, control[2] = { -1, -1 }, bulk[2] = { -1, -1 };
     struct local_argv argv = { 0 };
-    const char *authority = NULL;
+    g_autofree char *trusted = NULL;
 
-    if (has_network(machine) &&
-        !(authority = guest_trust_authority(machine->trust, error)))
+    if (!guest_trust_added(machine->trust, has_network(machine), &trusted,
+                           error))
         return FALSE;
     if (make_pair(SOCK_SEQPACKET, wire, error) &&
         make_pair(SOCK_STREAM, control, error) &&
@@ -221,7 +221,7 @@ static gboolean begin(struct machine *machine, GError **error)
             .control_fd = control[1],
             .bulk_fd = bulk[1],
             .network = has_network(machine),
-            .authority = authority,
+            .trusted = trusted,
         };
 
         if (local_command_build(&command, &argv, error))

@@ -94,6 +94,18 @@ char *guest_trust_certificates(struct guest_trust *trust, GError **error)
     return g_strconcat(given ? given : "", own, NULL);
 }
 
+gboolean guest_trust_added(struct guest_trust *trust, bool authority,
+                           char **ret_pem, GError **error)
+{
+    const char *given = trust->config->certificates, *own = "";
+
+    if (authority && !(own = guest_trust_authority(trust, error)))
+        return FALSE;
+    *ret_pem = given || authority ? g_strconcat(given ? given : "", own, NULL)
+                                  : NULL;
+    return TRUE;
+}
+
 const char *guest_trust_given(const struct guest_trust *trust)
 {
     return trust->config->certificates;
@@ -128,8 +140,8 @@ char *guest_trust_host_bundle(void)
 
 /* Programs with certificates of their own ignore the system's. */
 static const char *const variables[] = {
-    "NODE_EXTRA_CA_CERTS=" GUEST_TRUST_AUTHORITY,
-    "DENO_CERT=" GUEST_TRUST_AUTHORITY,
+    "NODE_EXTRA_CA_CERTS=" GUEST_TRUST_ADDED,
+    "DENO_CERT=" GUEST_TRUST_ADDED,
     "SSL_CERT_FILE=" GUEST_TRUST_BUNDLE,
     "REQUESTS_CA_BUNDLE=" GUEST_TRUST_BUNDLE,
     "GIT_SSL_CAINFO=" GUEST_TRUST_BUNDLE,
@@ -143,7 +155,7 @@ static const char *const variables[] = {
 char *const *guest_trust_env(const struct session_config *config)
 {
     return config->isolation == ISOLATION_LOCAL &&
-                   guest_trust_intercepts(config)
+                   (config->certificates || guest_trust_intercepts(config))
                ? (char *const *)variables
                : NULL;
 }

@@ -5,8 +5,8 @@
  * Those of the host's administrator and of the user (config->certificates), and
  * if requests are intercepted those of this run's authority. A virtual machine
  * gets them by the message "setup" (shim/wire.h). A sandbox of local isolation
- * has two files from its start; as soon as requests are intercepted, variables
- * for its executions name them.
+ * has two files from its start; if certificates are given, or as soon as
+ * requests are intercepted, variables for its executions name them.
  *
  * Threads: one at a time.
  */
@@ -15,10 +15,10 @@
 
 #include "agent/machine/session_config.h"
 
-/* The files of local isolation: the host's bundle with the authority's
- * certificate, and that certificate alone. */
-#define GUEST_TRUST_BUNDLE    "/run/stepback/ca-certificates.crt"
-#define GUEST_TRUST_AUTHORITY "/run/stepback/authority.crt"
+/* The files of local isolation: the host's bundle with the certificates that
+ * are given and the authority's, and those without the bundle. */
+#define GUEST_TRUST_BUNDLE "/run/stepback/ca-certificates.crt"
+#define GUEST_TRUST_ADDED  "/run/stepback/added.crt"
 
 struct guest_trust;
 
@@ -38,6 +38,12 @@ gboolean guest_trust_issue(struct guest_trust *trust, const char *name,
  * PEM, or NULL if there are none. Without an authority (error is set then) the
  * others are returned. */
 char *guest_trust_certificates(struct guest_trust *trust, GError **error);
+
+/* Set *ret_pem to the content of GUEST_TRUST_ADDED, a new string; NULL: no
+ * certificates. authority: with that of this run, whose policy can intercept
+ * later. On failure return FALSE with ERROR_INTERNAL. */
+gboolean guest_trust_added(struct guest_trust *trust, bool authority,
+                           char **ret_pem, GError **error);
 
 /* Return whether requests to any name are intercepted, by the policy of config
  * or because of its secrets. */
@@ -62,7 +68,7 @@ char *guest_trust_host_bundle(void);
 const char *const *guest_trust_bundle_paths(void);
 
 /* Return the variables for executions in local isolation (static), NULL: none
- * by this policy. */
+ * by this policy and without certificates. */
 char *const *guest_trust_env(const struct session_config *config);
 
 #endif

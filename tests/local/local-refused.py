@@ -8,7 +8,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import call, left_of, need, run  # noqa: E402
-from sandbox_case import CERTIFICATE, sandbox_test  # noqa: E402
+from sandbox_case import sandbox_test  # noqa: E402
 from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
 
 
@@ -87,10 +87,7 @@ def log_inside(place):
 def machine_options(place):
     """options of virtual machines are refused, not ignored"""
     need()
-    with open(place.root + "/ca.pem", "w") as file:
-        file.write(CERTIFICATE)
-    for option in ("--backend=9p", "--persist", "--kernel=/bin/true",
-                   "--ca-certificates=" + place.root + "/ca.pem"):
+    for option in ("--backend=9p", "--persist", "--kernel=/bin/true"):
         refused(place, "only for a virtual machine", options=("--no-network", option))
 
 

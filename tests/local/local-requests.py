@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A policy of requests, and secrets, with real clients in sandboxes of local
-isolation and the servers of names_world.py, whose certificate the host trusts."""
+isolation and the servers of names_world.py."""
+import contextlib
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from sandbox_case import Client, sandbox_test  # noqa: E402
 from stdio_client import contains, equal, main  # noqa: E402
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+WORLD = None
 VALUE = "a-real-token-of-the-host"
 URL = "https://api.example.test"
 FETCH = "fetch(process.argv[1]).then(r => r.text().then(t => console.log(r.status, t)))"
@@ -28,6 +30,21 @@ CLIENTS = {
 print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())' "$0" """,
     "node": "node -e '%s' \"$0\"" % FETCH,
 }
+
+
+@contextlib.contextmanager
+def trust():
+    """Let the host trust the servers' certificate."""
+    with open(BUNDLE, "rb") as bundle, open(WORLD.folder + "/cert.pem", "rb") as own, \
+            tempfile.NamedTemporaryFile() as file:
+        file.write(bundle.read() + b"\n" + own.read())
+        file.flush()
+        os.chmod(file.name, 0o644)
+        names_world.sh("mount --bind %s $(realpath %s)" % (file.name, BUNDLE))
+        try:
+            yield
+        finally:
+            names_world.sh("umount $(realpath %s)" % BUNDLE)
 
 
 class Box:
@@ -55,6 +72,11 @@ class Box:
 def clients(place):
     """curl, wget, Python and Node trust the sandbox's authority; what the policy has
     not is refused, and recorded with its entry"""
+    with trust():
+        check_clients(place)
+
+
+def check_clients(place):
     box = Box(place, "GET:api.example.test/v1,a.b.example.test")
     for name, command in CLIENTS.items():
         if not shutil.which(name):
@@ -91,9 +113,10 @@ def clients(place):
 
 @sandbox_test
 def secrets(place):
-    """the server gets the value, the sandbox only a placeholder"""
+    """a server that --ca-certificates has gets the value, the sandbox a placeholder"""
     box = Box(place, "api.example.test,a.b.example.test", "--secret",
-              "TOKEN=env:MY_TOKEN@api.example.test")
+              "TOKEN=env:MY_TOKEN@api.example.test", "--ca-certificates",
+              WORLD.folder + "/cert.pem")
     _, placeholder = box.run("printf %s $TOKEN")
     assert placeholder.startswith("stepback-") and VALUE not in placeholder, placeholder
     ask = 'curl -sS -m 20 -H "Authorization: Bearer $TOKEN" '
@@ -114,14 +137,6 @@ def secrets(place):
                          stdout=subprocess.PIPE).stdout, b"")
 
 
-def trust(folder):
-    """Let the host trust the servers' certificate."""
-    with open(BUNDLE, "rb") as bundle, open(folder + "/cert.pem", "rb") as own, \
-            open(folder + "/bundle.pem", "wb") as file:
-        file.write(bundle.read() + b"\n" + own.read())
-    names_world.sh("mount --bind %s/bundle.pem $(realpath %s)" % (folder, BUNDLE))
-
-
 if __name__ == "__main__":
     why = names_world.enter()
     if why or not os.path.exists(BUNDLE):
@@ -129,10 +144,8 @@ if __name__ == "__main__":
         sys.exit(0)
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        world = names_world.World(folder)
-        trust(folder)
+        WORLD = names_world.World(folder)
         try:
             main(mounts=True)
         finally:
-            names_world.sh("umount $(realpath %s)" % BUNDLE)
-            world.close()
+            WORLD.close()
