@@ -7,10 +7,14 @@ link there is the world: 192.0.2.2, with servers on 198.51.100.7 and
 asked.
 
     port 80     HTTP: answers with the request's method, path and Host
+                /authorization, /basic: with a digest of that header, or of
+                the user and password in it; /reflect: with that header in
+                fields of its own; /to/HOST: leads to /authorization there
     port 443    the same by TLS, with a certificate for *.example.test
     port 22     speaks first: "SSH-2.0-world"
     port 5000   echoes
 """
+import base64
 import hashlib
 import http.server
 import os
@@ -96,9 +100,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         body = f"{self.command} {self.path} {self.headers['Host']}\n".encode()
+        given = self.headers.get("Authorization", "")
         if self.path.endswith("/authorization"):
-            given = self.headers.get("Authorization", "").encode()
-            body = hashlib.sha256(given).hexdigest().encode()
+            body = hashlib.sha256(given.encode()).hexdigest().encode()
+        if self.path == "/basic":
+            credentials = base64.b64decode(given.rpartition(" ")[2])
+            body = hashlib.sha256(credentials).hexdigest().encode()
         if self.headers.get("Upgrade") == "websocket" and self.path == "/ws":
             self.send_response(101)
             self.send_header("Upgrade", "websocket")
@@ -107,7 +114,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(self.connection.recv(4096)[::-1])
             self.close_connection = True
             return
-        self.send_response(200)
+        self.send_response(302 if self.path.startswith("/to/") else 200)
+        if self.path.startswith("/to/"):
+            self.send_header("Location", f"https://{self.path[4:]}/authorization")
+        if self.path == "/reflect":
+            self.send_header("X-Given", given)
+            self.send_header("Set-Cookie", f"token={given.rpartition(' ')[2]}")
+            self.send_header("X-Coded", base64.b64encode(given.encode()).decode())
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
