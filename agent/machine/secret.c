@@ -19,7 +19,13 @@
 /* No program uses a variable with a hyphen. */
 #define PASSED_ON "secret-"
 
-enum { LETTERS = 24, NAME_LENGTH_MAX = 64, HOSTS_MAX = 64, ROOM = 2 * 8192 };
+enum {
+    LETTERS = 24,
+    NAME_LENGTH_MAX = 64,
+    HOSTS_MAX = 64,
+    ROOM = 2 * 8192,
+    READ_S = 30
+};
 
 static const char *const usual_headers[] = { "authorization", "x-api-key",
                                              "private-token", NULL };
@@ -205,6 +211,8 @@ static const char *value_problem(const char *value)
 {
     size_t length = strlen(value);
 
+    if (length == 0)
+        return "its value is empty";
     if (length < SECRET_VALUE_MIN || length > SECRET_VALUE_MAX)
         return "its value must have 8 to 8192 bytes";
     for (const char *at = value; *at; at++) {
@@ -218,7 +226,8 @@ static const char *value_problem(const char *value)
                : NULL;
 }
 
-static gboolean read_value(struct secret *secret, char *room, GError **error)
+static gboolean read_value(struct secret *secret, char *room, gint64 end,
+                           GError **error)
 {
     g_autofree char *passed_on = g_strconcat(PASSED_ON, secret->name, NULL);
     const char *given = host_environ_given(passed_on);
@@ -228,14 +237,14 @@ static gboolean read_value(struct secret *secret, char *room, GError **error)
     if (given)
         g_strlcpy(room, given, ROOM);
     else
-        problem = secret_source_read(secret->value_from, room, ROOM);
+        problem = secret_source_read(secret->value_from, room, ROOM, end);
     if (problem)
         return fail(error, secret->name, problem);
     wrong = value_problem(room);
     return !wrong || fail(error, secret->name, wrong);
 }
 
-static gboolean read_one(struct secret *secret, GError **error)
+static gboolean read_one(struct secret *secret, gint64 end, GError **error)
 {
     char *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -244,7 +253,7 @@ static gboolean read_one(struct secret *secret, GError **error)
         return fail(error, secret->name, "there is no memory for its value");
     madvise(room, ROOM, MADV_DONTDUMP);
     mlock(room, ROOM);
-    if (!read_value(secret, room, error)) {
+    if (!read_value(secret, room, end, error)) {
         explicit_bzero(room, ROOM);
         munmap(room, ROOM);
         return FALSE;
@@ -269,12 +278,14 @@ static void forbid_core_dumps(void)
 
 gboolean secret_list_read(const GPtrArray *list, GError **error)
 {
+    gint64 end = g_get_monotonic_time() + READ_S * G_TIME_SPAN_SECOND;
+
     if (list->len > 0)
         forbid_core_dumps();
     for (guint i = 0; i < list->len; i++) {
         struct secret *secret = g_ptr_array_index(list, i);
 
-        if (!secret->value && !read_one(secret, error))
+        if (!secret->value && !read_one(secret, end, error))
             return FALSE;
     }
     return TRUE;

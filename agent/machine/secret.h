@@ -43,8 +43,8 @@ gboolean secret_list_add_option(GPtrArray *list, const char *text,
                                 GError **error);
 
 /* Read the values, and choose placeholders, of those that have none. The same
- * errors; no message has any part of a value. It may take 20 seconds for each
- * command. */
+ * errors; no message has any part of a value. It may take 30 seconds, if there
+ * are commands. */
 gboolean secret_list_read(const GPtrArray *list, GError **error);
 
 /* Have the policy intercept requests to all hosts that it allows.

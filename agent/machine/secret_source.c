@@ -9,7 +9,9 @@
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +19,7 @@
 #include "common/fd.h"
 #include "common/host_environ.h"
 
-enum { COMMAND_MS = 20000, PAUSE_US = 1000 };
+enum { OUTPUT_MAX = 64 * 1024, PAUSE_US = 1000 };
 
 static void cut_line_ends(char *text)
 {
@@ -27,28 +29,59 @@ static void cut_line_ends(char *text)
         text[--length] = '\0';
 }
 
-/* Read until the end, or until this time (monotonic, us; 0: none). Return 0 or
- * -errno. */
+/* Wait for bytes until this time (monotonic, us). */
+static bool wait_for(int fd, gint64 end)
+{
+    struct pollfd ready = { .fd = fd, .events = POLLIN };
+    gint64 left;
+
+    while ((left = (end - g_get_monotonic_time()) / 1000) > 0) {
+        int n = poll(&ready, 1, (int)MIN(left, G_MAXINT));
+
+        if (n != 0 && (n > 0 || errno != EINTR))
+            return true;
+    }
+    return false;
+}
+
+/* Read until the end, or until this time. What exceeds the room is discarded.
+ * Return 0 or -errno. */
 static int read_all(int fd, char *room, size_t size, gint64 end)
 {
-    size_t used = 0;
-    ssize_t n = 1;
+    char rest[512];
+    size_t used = 0, total = 0;
+    ssize_t n;
+    int rc = 0;
 
-    while (n > 0 && used < size - 1) {
-        struct pollfd ready = { .fd = fd, .events = POLLIN };
-        gint64 left = end ? (end - g_get_monotonic_time()) / 1000 : 1000;
-
-        if (left <= 0 || (end && poll(&ready, 1, (int)left) == 0))
-            return -ETIMEDOUT;
-        n = read(fd, room + used, size - 1 - used);
+    do {
+        if (!wait_for(fd, end)) {
+            rc = -ETIMEDOUT;
+            break;
+        }
+        n = used < size - 1 ? read(fd, room + used, size - 1 - used)
+                            : read(fd, rest, sizeof(rest));
         if (n < 0 && errno != EINTR)
-            return -errno;
-        used += n > 0 ? (size_t)n : 0;
-        n = n < 0 ? 1 : n;
-    }
+            rc = -errno;
+        if (n > 0) {
+            total += (size_t)n;
+            used = MIN(total, size - 1);
+        }
+        if (total > OUTPUT_MAX)
+            rc = -EFBIG;
+    } while (n != 0 && rc == 0);
+    explicit_bzero(rest, sizeof(rest));
     room[used] = '\0';
     /* A NUL ends the text; what follows it is no part of a value. */
-    return strlen(room) == used ? 0 : -EILSEQ;
+    return rc == 0 && strlen(room) != used ? -EILSEQ : rc;
+}
+
+/* Return the problem: a new string. object: whose it is. */
+static char *describe_read(const char *object, int rc)
+{
+    return g_strdup_printf("cannot read %s: %s", object,
+                           rc == -EFBIG    ? "it has more than 64 KiB"
+                           : rc == -EILSEQ ? "there is a NUL byte in it"
+                                           : g_strerror(-rc));
 }
 
 /* ---- kinds --------------------------------------------------------------- */
@@ -65,7 +98,7 @@ static char *read_variable(const char *name, char *room, size_t size)
     return NULL;
 }
 
-static char *read_file(const char *path, char *room, size_t size)
+static char *read_file(const char *path, char *room, size_t size, gint64 end)
 {
     fd_auto int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK |
                                     O_NOCTTY);
@@ -75,58 +108,79 @@ static char *read_file(const char *path, char *room, size_t size)
     if (rc == 0 && !S_ISREG(st.st_mode))
         return g_strdup_printf("%s is not a regular file", path);
     if (rc == 0)
-        rc = read_all(fd, room, size, 0);
-    return rc == 0
-               ? NULL
-               : g_strdup_printf("cannot read %s: %s", path, g_strerror(-rc));
+        rc = read_all(fd, room, size, end);
+    return rc == 0 ? NULL : describe_read(path, rc);
+}
+
+/* In the child, before exec: what it starts belongs to its group, and it ends
+ * with this process. parent: a pid_t. */
+static void prepare_exec(gpointer parent)
+{
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != *(pid_t *)parent)
+        _exit(126);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
 }
 
 /* Return the problem of the command's end, NULL: none. */
 static char *describe_end(int rc, int status)
 {
     if (rc == -ETIMEDOUT)
-        return g_strdup("its command did not end within 20 seconds");
+        return g_strdup("its command did not end within 30 seconds, which all "
+                        "secrets have together");
     if (rc != 0)
-        return g_strdup_printf("cannot read its command's output: %s",
-                               g_strerror(-rc));
+        return describe_read("its command's output", rc);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return g_strdup_printf("its command failed (status %d)",
+        return g_strdup_printf("its command failed (status %d); run it in a "
+                               "shell to see why",
                                WIFEXITED(status) ? WEXITSTATUS(status)
                                                  : 128 + WTERMSIG(status));
     return NULL;
 }
 
-static char *read_command(const char *line, char *room, size_t size)
+/* Wait for the command's end. Return 0, or -ETIMEDOUT; it still runs then. */
+static int wait_for_end(pid_t pid, gint64 end, int *ret_status)
+{
+    while (waitpid(pid, ret_status, WNOHANG) == 0) {
+        if (g_get_monotonic_time() >= end)
+            return -ETIMEDOUT;
+        g_usleep(PAUSE_US);
+    }
+    return 0;
+}
+
+/* Its messages could have the value, so that they are not shown. */
+static char *read_command(const char *line, char *room, size_t size, gint64 end)
 {
     static const char *const more[] = { "HOME", "TERM", "XDG_RUNTIME_DIR",
                                         "XDG_CONFIG_HOME", NULL };
     const char *argv[] = { "/bin/sh", "-c", line, NULL };
     g_auto(GStrv) env = host_environ_new(more);
-    gint64 end = g_get_monotonic_time() + COMMAND_MS * G_TIME_SPAN_MILLISECOND;
     g_autoptr(GError) error = NULL;
+    pid_t self = getpid();
     int output, status = 0, rc;
     GPid pid;
 
-    if (!g_spawn_async_with_pipes("/", (char **)argv, env,
-                                  G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid,
-                                  NULL, &output, NULL, &error))
+    if (!g_spawn_async_with_pipes(
+            "/", (char **)argv, env,
+            G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDERR_TO_DEV_NULL,
+            prepare_exec, &self, &pid, NULL, &output, NULL, &error))
         return g_strdup(error->message);
     rc = read_all(output, room, size, end);
     close(output);
-    while (rc == 0 && waitpid(pid, &status, WNOHANG) == 0) {
-        if (g_get_monotonic_time() < end)
-            g_usleep(PAUSE_US);
-        else
-            rc = -ETIMEDOUT;
-    }
+    if (rc == 0)
+        rc = wait_for_end(pid, end, &status);
     if (rc != 0) {
-        kill(pid, SIGKILL);
+        kill(-pid, SIGKILL);
         waitpid(pid, &status, 0);
     }
     return describe_end(rc, status);
 }
 
-char *secret_source_read(const char *source, char *room, size_t size)
+char *secret_source_read(const char *source, char *room, size_t size,
+                         gint64 end)
 {
     const char *rest = strchr(source, ':') + 1;
     char *problem;
@@ -134,9 +188,9 @@ char *secret_source_read(const char *source, char *room, size_t size)
     if (g_str_has_prefix(source, "env:"))
         problem = read_variable(rest, room, size);
     else if (g_str_has_prefix(source, "file:"))
-        problem = read_file(rest, room, size);
+        problem = read_file(rest, room, size, end);
     else
-        problem = read_command(rest, room, size);
+        problem = read_command(rest, room, size, end);
     if (!problem)
         cut_line_ends(room);
     return problem;

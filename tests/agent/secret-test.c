@@ -4,9 +4,12 @@
  */
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/machine/secret.h"
+#include "agent/machine/secret_source.h"
 #include "common/errors.h"
 
 #define VALUE "s3cret-value"
@@ -137,6 +140,7 @@ static void test_sources(void)
     g_unlink(path);
     expect_failure(source, "No such file");
     expect_failure("file:/dev", "not a regular file");
+    expect_failure("file:/dev/null", "not a regular file");
     g_setenv("SECRET_TEST", VALUE, TRUE);
     expect_value("env:SECRET_TEST", VALUE);
     expect_failure("env:SECRET_NONE", "is not set");
@@ -146,11 +150,66 @@ static void test_sources(void)
 static void test_bad_values(void)
 {
     expect_failure("command:echo short", "8 to 8192 bytes");
-    expect_failure("command:yes", "failed");
-    expect_failure("command:echo " VALUE "; exit 3", "failed (status 3)");
+    expect_failure("command:yes", "more than 64 KiB");
+    expect_failure("command:yes | head -c 60000", "8 to 8192 bytes");
+    expect_failure("command:echo", "is empty");
+    expect_failure("command:echo " VALUE " | tee /dev/stderr; exit 3",
+                   "failed (status 3); run it");
+    expect_failure("command:printf '" VALUE "\\0x'", "a NUL byte");
     expect_failure("command:kill -9 $$", "failed (status 137)");
     expect_failure("command:printf '" VALUE "\\n" VALUE "'", "line end");
     expect_failure("command:echo ' " VALUE "'", "a space");
+}
+
+static void test_command_environment(void)
+{
+    /* Standard input and messages lead to nothing, and no file is open. */
+    expect_value("command:readlink /proc/self/fd/0 /proc/self/fd/2 | sort -u",
+                 "/dev/null");
+    expect_value("command:for fd in 3 4 5 6 7 8 9 10 11 12; do "
+                 "test ! -e /proc/$$/fd/$fd || echo $fd; done; printf no-other",
+                 "no-other");
+    expect_value("command:ps -o pid=,pgid=,sid= -p $$ | awk "
+                 "'{ print $1 == $2, $2 == $3, \"and more\" }'",
+                 "1 1 and more");
+}
+
+/* Or is a zombie, as long as its new parent does not wait for it. */
+static bool has_ended(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
+    g_autofree char *text = NULL;
+
+    return !g_file_get_contents(path, &text, NULL, NULL) ||
+           strstr(text, ") Z") != NULL;
+}
+
+static void test_deadline(void)
+{
+    g_autofree char *path = g_build_filename(g_get_tmp_dir(), "secret-XXXXXX",
+                                             NULL);
+    g_autofree char *source = NULL, *text = NULL, *problem = NULL;
+    gint64 start = g_get_monotonic_time();
+    char room[100];
+    pid_t pid;
+
+    g_close(g_mkstemp(path), NULL);
+    source = g_strdup_printf("command:sleep 1000 & echo $! >%s; wait", path);
+    for (gint64 ms = 100; !text || !*text; ms *= 2) {
+        g_clear_pointer(&text, g_free);
+        g_clear_pointer(&problem, g_free);
+        problem = secret_source_read(source, room, sizeof(room),
+                                     g_get_monotonic_time() +
+                                         ms * G_TIME_SPAN_MILLISECOND);
+        g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    }
+    g_assert_nonnull(strstr(problem, "within 30 seconds"));
+    pid = (pid_t)atoi(text);
+    while (!has_ended(pid) &&
+           g_get_monotonic_time() < start + 20 * G_TIME_SPAN_SECOND)
+        g_usleep(1000);
+    g_assert_true(has_ended(pid));
+    g_unlink(path);
 }
 
 /* A supervisor gets the values of variables from the command that starts it. */
@@ -220,6 +279,10 @@ int main(int argc, char **argv)
     g_test_add_func("/secret/errors-have-a-remedy", test_bad_options);
     g_test_add_func("/secret/values-come-from-three-sources", test_sources);
     g_test_add_func("/secret/bad-values-are-not-shown", test_bad_values);
+    g_test_add_func("/secret/commands-have-no-terminal-and-no-files",
+                    test_command_environment);
+    g_test_add_func("/secret/commands-end-with-their-group-in-time",
+                    test_deadline);
     g_test_add_func("/secret/variables-are-passed-on", test_passing_on);
     g_test_add_func("/secret/hosts-are-intercepted", test_policy);
     return g_test_run();
