@@ -12,6 +12,7 @@
 #include "agent/machine/host_identity.h"
 #include "agent/machine/share_check.h"
 #include "agent/wire/env_json.h"
+#include "agent/wire/secret_json.h"
 #include "common/json_bytes.h"
 
 void cli_guest_clear(struct cli_guest *guest)
@@ -79,18 +80,24 @@ static void replace(char **string, const char *value)
     *string = g_strdup(value);
 }
 
-/* Return the option with an absolute path: a new string. */
+/* Return the option with an absolute path: a new string. No shell replaces the
+ * ~ of file:~/NAME. */
 static char *complete_secret(const char *text)
 {
     const char *from = strstr(text, "=file:"), *path, *at;
     g_autofree char *given = NULL, *absolute = NULL;
+    bool in_home;
 
     if (!from || from != strchr(text, '='))
         return g_strdup(text);
     path = from + strlen("=file:");
     at = strrchr(path, '@');
     given = g_strndup(path, at ? (gsize)(at - path) : strlen(path));
-    absolute = *given ? g_canonicalize_filename(given, NULL) : g_strdup("");
+    in_home = g_str_has_prefix(given, "~/");
+    absolute = *given
+                   ? g_canonicalize_filename(given + (in_home ? 2 : 0),
+                                             in_home ? g_get_home_dir() : NULL)
+                   : g_strdup("");
     return g_strdup_printf("%.*s%s%s", (int)(path - text), text, absolute,
                            at ? at : "");
 }
@@ -205,6 +212,34 @@ static bool has_certificates(char **files, json_t *session)
     return pem->len == before;
 }
 
+/* Return whether the session has each of these secrets, from the same source
+ * and for the same hosts. */
+static bool has_secrets(char *const *options, json_t *session)
+{
+    g_autoptr(GPtrArray) list = secret_list_new();
+    json_t *actual = json_object_get(session, "secrets"), *wanted, *one, *other;
+    size_t i, j;
+    bool all = true;
+
+    for (; options && *options; options++) {
+        g_autofree char *text = complete_secret(*options);
+
+        if (!secret_list_add_option(list, text, NULL))
+            return false;
+    }
+    wanted = secrets_to_json(list);
+    json_array_foreach(wanted, i, one)
+    {
+        bool found = false;
+
+        json_array_foreach(actual, j, other)
+            found = found || json_equal(one, other);
+        all = all && found;
+    }
+    json_decref(wanted);
+    return all;
+}
+
 static bool has_text(json_t *session, const char *member, const char *text)
 {
     g_autofree char *actual = json_bytes_get_path(
@@ -234,7 +269,7 @@ const char *cli_guest_conflict(const struct cli_guest *guest, json_t *session,
         return "--git-identity";
     if (!has_certificates(guest->certificates, session))
         return "--ca-certificates";
-    if (guest->secrets && *guest->secrets)
+    if (!has_secrets(guest->secrets, session))
         return "--secret";
     if (!executions)
         return NULL;

@@ -73,7 +73,8 @@ int cli_secret(int argc, char **argv)
         return CLI_USAGE;
     if (argc > 2)
         return cli_options_wrong("secret: give one sandbox: " CLI_PROGRAM
-                                 " secret [NAME]");
+                                 " secret [NAME]; --secret of '" CLI_PROGRAM
+                                 " up' or 'run' sets secrets");
     record = cli_sandbox_find(argv[1], CLI_SANDBOX_ANY);
     return record ? show(record, json, &output) : CLI_FAILED;
 }

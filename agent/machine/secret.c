@@ -109,15 +109,13 @@ static bool is_source(const char *text)
     return false;
 }
 
-static bool all_are(char *const *list, bool (*is_valid)(const char *))
+/* Return the first that is not valid, or NULL. */
+static const char *find_invalid(char *const *list,
+                                bool (*is_valid)(const char *))
 {
-    unsigned count = 0;
-
-    for (; list && *list; list++) {
-        if (++count > HOSTS_MAX || !is_valid(*list))
-            return false;
-    }
-    return count > 0;
+    while (*list && is_valid(*list))
+        list++;
+    return *list;
 }
 
 static bool has_name(const GPtrArray *list, const char *name)
@@ -148,12 +146,34 @@ static const char *find_problem(const GPtrArray *list, const char *name,
     if (!hosts || !*hosts)
         return "it has no hosts; add those that get the value, as in "
                "@api.example.org";
-    if (!all_are(hosts, is_host))
-        return "its hosts must be at most 64 names such as api.example.org, "
-               "without wildcard, port and path";
-    if (!all_are(headers, is_header))
-        return "its headers must be at most 64 names such as authorization";
-    return NULL;
+    if (g_strv_length((char **)hosts) > HOSTS_MAX ||
+        g_strv_length((char **)headers) > HOSTS_MAX)
+        return "it can have at most 64 hosts and 64 headers";
+    return *headers ? NULL
+                    : "it has no headers; omit them for the usual ones, or "
+                      "name one such as authorization";
+}
+
+static gboolean check_words(const char *name, char *const *hosts,
+                            char *const *headers, GError **error)
+{
+    const char *host = find_invalid(hosts, is_host);
+    const char *word = host ? host : find_invalid(headers, is_header);
+    g_autofree char *shown = word ? network_name_printable(word) : NULL;
+    g_autofree char *text = NULL;
+
+    if (!word)
+        return TRUE;
+    if (host)
+        text = g_strdup_printf("'%s' is not a host's name; write one such as "
+                               "api.example.org, without wildcard, port and "
+                               "path",
+                               shown);
+    else
+        text = g_strdup_printf("'%s' is not a header that can have a secret; "
+                               "name one such as authorization",
+                               shown);
+    return fail(error, name, text);
 }
 
 gboolean secret_list_add(GPtrArray *list, const char *name,
@@ -166,6 +186,8 @@ gboolean secret_list_add(GPtrArray *list, const char *name,
 
     if (problem)
         return fail(error, name, problem);
+    if (!check_words(name, hosts, used, error))
+        return FALSE;
     secret = g_new0(struct secret, 1);
     secret->name = g_strdup(name);
     secret->value_from = g_strdup(value_from);

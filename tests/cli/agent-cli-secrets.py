@@ -59,6 +59,12 @@ def secrets(place):
     contains(good(place, "inspect", **env), "env:TOKEN")
     for shown in (good(place, "inspect", **env), good(place, "logs", **env)):
         equal((value in shown, found[1] in shown), (False, False))
+    # The same secrets are no other machine.
+    for secret, status in (("TOKEN=env:TOKEN@api.example.org", 0),
+                           ("TOKEN=env:TOKEN@b.example.org", 125),
+                           ("TOKEN=env:HOME@api.example.org", 125)):
+        equal((secret, call(place, "run", *VM, "--secret", secret, "--", "true",
+                            **env)[0]), (secret, status))
     equal(good(place, "secret", **env).splitlines()[-2:],
           ["TOKEN  api.example.org  authorization,x-api-key,private-token  env:TOKEN",
            "OTHER  api.example.org  authorization,x-api-key,private-token  "
@@ -72,6 +78,23 @@ def secrets(place):
     end(place, **env)
     equal(subprocess.run(["grep", "-rlF", value, place.root],
                          stdout=subprocess.PIPE).stdout, b"")
+
+
+@sandbox_test
+def mistakes(place):
+    """what is wrong with a secret is named"""
+    env = shim(place)
+    with open(place.root + "/empty", "w", encoding="ascii"):
+        pass
+    for secret, part in (("T=env:T@https://api.example.org/", "'https://api.example.org/' "
+                          "is not a host's name"),
+                         ("T=file:~/none@api.example.org", place.root + "/none: No such"),
+                         ("T=file:~/empty@api.example.org", "its value is empty"),
+                         ("T=command:exit 4@api.example.org", "failed (status 4)")):
+        status, _, err = call(place, "run", *VM, "--network=api.example.org",
+                              "--secret", secret, "--", "true", **env)
+        equal((secret, status), (secret, 125))
+        contains(err, part)
 
 
 @sandbox_test
