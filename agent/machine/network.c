@@ -12,6 +12,7 @@
 #include "agent/base/child_log.h"
 #include "agent/base/install_paths.h"
 #include "agent/base/name_server.h"
+#include "agent/client/control_timed.h"
 #include "agent/machine/network_hint.h"
 #include "agent/machine/network_proxy.h"
 #include "agent/machine/network_records.h"
@@ -26,9 +27,10 @@ enum {
     NAME_SERVER_S = 3,
     /* The process ends with QEMU, which is not an error (machine.c). */
     BLAME_MS = 2000,
+    /* To take a policy: many times what a busy host needs. */
+    ANSWER_MS = 30000,
     /* More than an honest process sends under one policy (net/refusals.h). */
     WARNINGS_MAX = 256,
-    TEXT_MAX = 512,
     /* Of the process, which the guest may have taken over. */
     PEER_LINE_MAX = 2 << 20,
 };
@@ -61,29 +63,6 @@ static void record_refusal(struct network *network, json_t *payload,
     network_records_refuse(network->records, payload, text, allow);
 }
 
-/* Copy the members of an event, and not what else a process may send. */
-static json_t *copy_known(json_t *payload)
-{
-    static const char *const texts[] = { "destination", "protocol", "reason",
-                                         "kind" };
-    static const char *const numbers[] = { "port", "count", "limit" };
-    json_t *copy = json_object();
-
-    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
-        json_t *value = json_object_get(payload, texts[i]);
-
-        if (json_string_length(value) <= TEXT_MAX && json_is_string(value))
-            json_object_set(copy, texts[i], value);
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
-        json_t *value = json_object_get(payload, numbers[i]);
-
-        if (json_is_integer(value))
-            json_object_set(copy, numbers[i], value);
-    }
-    return copy;
-}
-
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
@@ -101,15 +80,9 @@ static void on_event(struct control_link *link, const char *type,
     if (!network->proxy || network->warnings == WARNINGS_MAX)
         return;
     network->warnings++;
-    warning = copy_known(payload);
-    text = refused ? network_describe_refusal(warning)
-                   : network_describe_limit(warning);
+    warning = network_describe(payload, refused, &text);
     if (refused)
         record_refusal(network, payload, text);
-    json_object_set_new(
-        warning, "code",
-        json_string(refused ? "network_refused" : "network_limited"));
-    json_object_set_new(warning, "message", json_string(text));
     log_info(LOG_SESSION, "%s", text);
     network->callbacks->warning(warning, network->opaque);
 }
@@ -198,18 +171,54 @@ static gboolean look_for_name_server(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
+struct change {
+    struct network *network;
+    control_link_done done; /* or NULL */
+    void *opaque;
+};
+
+/* A process that has not taken a policy may filter by an older one: end it. The
+ * guest then has no network. */
+static void end_refusing(struct network *network, const GError *error)
+{
+    if (!network->runs || network->stopping)
+        return;
+    g_free(network->last_error);
+    network->last_error = g_strdup_printf("it has not taken the network "
+                                          "policy (%s)",
+                                          error->message);
+    child_kill(network->process);
+}
+
+static void on_changed(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    g_autofree struct change *change = opaque;
+    g_autoptr(GError) ended = NULL;
+
+    if (error) {
+        end_refusing(change->network, error);
+        ended = g_error_new(STEPBACK_ERROR, ERROR_BACKEND_FAILED, "%s",
+                            error->message);
+    }
+    if (change->done)
+        change->done(payload, ended, data, change->opaque);
+}
+
 static void send_policy(struct network *network,
                         const struct network_policy *policy,
                         control_link_done done, void *opaque)
 {
     g_autofree struct network_policy *used = guest_trust_policy(network->trust,
                                                                 policy);
+    struct change *change = g_new(struct change, 1);
 
-    control_link_request(network->link, "configure",
-                         json_pack("{s:o, s:o}", "network_policy",
-                                   network_policy_to_json(used), "dns_server",
-                                   find_name_server()),
-                         done, opaque);
+    *change = (struct change){ network, done, opaque };
+    control_timed_request(network->link, "configure",
+                          json_pack("{s:o, s:o}", "network_policy",
+                                    network_policy_to_json(used), "dns_server",
+                                    find_name_server()),
+                          ANSWER_MS, on_changed, change);
 }
 
 void network_configure(struct network *network,
@@ -475,6 +484,7 @@ void network_free(struct network *network)
 {
     if (!network)
         return;
+    network->runs = false;
     g_clear_handle_id(&network->name_server_timer, g_source_remove);
     g_clear_handle_id(&network->blame_timer, g_source_remove);
     g_clear_pointer(&network->proxy, network_proxy_free);

@@ -11,6 +11,7 @@
 #include "agent/base/child.h"
 #include "agent/base/child_log.h"
 #include "agent/base/install_paths.h"
+#include "agent/client/control_timed.h"
 #include "agent/machine/name_lookup.h"
 #include "agent/machine/network_hint.h"
 #include "agent/machine/trust_file.h"
@@ -20,6 +21,8 @@
 
 enum {
     RESTART_MS = 1000,
+    /* To take a policy: many times what a busy host needs. */
+    ANSWER_MS = 30000,
     /* Different refusals that are reported until the next policy. */
     TOLD_MAX = 64,
     TEXT_MAX = 512,
@@ -265,15 +268,14 @@ static void on_line(struct child *child, const char *line, void *opaque)
                    &proxy->last_error);
 }
 
-static void on_exited(struct child *child, void *opaque)
+/* Start the process again, with the whole policy. */
+static void replace(struct network_proxy *proxy, const char *problem,
+                    const char *reason)
 {
-    struct network_proxy *proxy = opaque;
-    g_autofree char *end = child_describe_exit(child);
     g_autofree char *text = g_strdup_printf(
-        "the proxy for the guest's connections to names has ended (%s%s%s); "
-        "it is started again, and open connections are lost",
-        end, proxy->last_error ? ": " : "",
-        proxy->last_error ? proxy->last_error : "");
+        "the proxy for the guest's connections to names %s (%s); it is started "
+        "again, and open connections are lost",
+        problem, reason);
 
     log_error(LOG_SESSION, "%s", text);
     stop(proxy);
@@ -281,6 +283,29 @@ static void on_exited(struct child *child, void *opaque)
     proxy->warning(
         json_pack("{s:s, s:s}", "code", "network_restarted", "message", text),
         proxy->opaque);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct network_proxy *proxy = opaque;
+    g_autofree char *end = child_describe_exit(child);
+    g_autofree char *reason = g_strdup_printf(
+        "%s%s%s", end, proxy->last_error ? ": " : "",
+        proxy->last_error ? proxy->last_error : "");
+
+    replace(proxy, "has ended", reason);
+}
+
+/* A process that has not taken a policy may judge by an older one. stop() has
+ * cleared the link before it fails the requests that wait. */
+static void on_configured(json_t *payload, const GError *error, json_t *data,
+                          void *opaque)
+{
+    struct network_proxy *proxy = opaque;
+    g_autofree char *reason = error ? g_strdup(error->message) : NULL;
+
+    if (reason && proxy->link)
+        replace(proxy, "has not taken the network policy", reason);
 }
 
 static const struct child_callbacks child_callbacks = {
@@ -354,12 +379,12 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
     g_hash_table_remove_all(proxy->told);
     if (!proxy->process)
         return TRUE;
-    control_link_request(
+    control_timed_request(
         proxy->link, "configure",
         json_pack("{s:o, s:o}", "network_policy",
                   network_policy_to_json(proxy->used), "secrets",
                   secrets_to_json(guest_trust_secrets(proxy->trust))),
-        NULL, NULL);
+        ANSWER_MS, on_configured, proxy);
     return TRUE;
 }
 

@@ -5,10 +5,11 @@
 #include "agent/machine/network_texts.h"
 
 #include <glib.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/network_link.h"
+
+enum { TEXT_MAX = 512 };
 
 static bool is_name_server(const char *destination, json_int_t port)
 {
@@ -32,7 +33,7 @@ static char *describe_query(const char *name, const char *reason)
                            name);
 }
 
-char *network_describe_refusal(json_t *payload)
+static char *describe_refusal(json_t *payload)
 {
     const char *destination = json_string_value(
         json_object_get(payload, "destination"));
@@ -58,7 +59,7 @@ char *network_describe_refusal(json_t *payload)
                            destination, protocol, port);
 }
 
-char *network_describe_limit(json_t *payload)
+static char *describe_limit(json_t *payload)
 {
     static const char *const texts[][3] = {
         { "tcp", "TCP connections", "further ones wait until others end" },
@@ -81,4 +82,39 @@ char *network_describe_limit(json_t *payload)
                                    texts[i][2]);
     }
     return g_strdup("guest network: a limit is reached");
+}
+
+/* Copy the members of an event, and not what else a process may send. */
+static json_t *copy_known(json_t *payload)
+{
+    static const char *const texts[] = { "destination", "protocol", "reason",
+                                         "kind" };
+    static const char *const numbers[] = { "port", "count", "limit" };
+    json_t *copy = json_object();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        json_t *value = json_object_get(payload, texts[i]);
+
+        if (json_string_length(value) <= TEXT_MAX && json_is_string(value))
+            json_object_set(copy, texts[i], value);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        json_t *value = json_object_get(payload, numbers[i]);
+
+        if (json_is_integer(value))
+            json_object_set(copy, numbers[i], value);
+    }
+    return copy;
+}
+
+json_t *network_describe(json_t *payload, bool refused, char **ret_text)
+{
+    json_t *warning = copy_known(payload);
+
+    *ret_text = refused ? describe_refusal(warning) : describe_limit(warning);
+    json_object_set_new(
+        warning, "code",
+        json_string(refused ? "network_refused" : "network_limited"));
+    json_object_set_new(warning, "message", json_string(*ret_text));
+    return warning;
 }

@@ -6,11 +6,11 @@
 #define AGENT_MACHINE_NETWORK_TEXTS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-/* Describe the payload (borrowed) of event.refused: a new string. */
-char *network_describe_refusal(json_t *payload);
-
-/* Describe the payload of event.limited: a new string. */
-char *network_describe_limit(json_t *payload);
+/* Return the warning (a new reference) for the payload (borrowed) of
+ * event.refused or event.limited: its known members, a code, and a message,
+ * which ret_text is set to (a new string), too. */
+json_t *network_describe(json_t *payload, bool refused, char **ret_text);
 
 #endif

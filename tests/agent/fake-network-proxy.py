@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """In place of stepback-proxy: ask for certificates, report requests, and write
-down what the supervisor sends, in the file STEPBACK_TEST_OUT."""
+down what the supervisor sends, in the file STEPBACK_TEST_OUT. The first policy
+of any process that has "refused.example.org" is refused."""
 import fcntl
 import json
 import os
@@ -24,6 +25,16 @@ def send(type, **payload):
     tell(answers, {"type": type, "payload": payload})
 
 
+def refuses(message):
+    """Remembered for the next process, beside the file."""
+    if "refused.example.org" not in json.dumps(message) or \
+            os.path.exists(os.environ["STEPBACK_TEST_OUT"] + ".refused"):
+        return False
+    with open(os.environ["STEPBACK_TEST_OUT"] + ".refused", "x",
+              encoding="utf-8"):
+        return True
+
+
 with open(os.environ["STEPBACK_TEST_OUT"], "w", encoding="utf-8") as out:
     sealed = fcntl.fcntl(trust, fcntl.F_GET_SEALS)
     text = os.read(trust, 10 << 20).decode()
@@ -31,6 +42,12 @@ with open(os.environ["STEPBACK_TEST_OUT"], "w", encoding="utf-8") as out:
     for line in lines:
         message = json.loads(line)
         tell(out, message)
+        if refuses(message):
+            tell(answers, {"type": "response", "status": "error",
+                           "request_id": message["request_id"],
+                           "error": {"code": "invalid_field",
+                                     "message": "no such policy"}})
+            continue
         tell(answers, {"type": "response", "request_id": message["request_id"],
                        "status": "ok", "payload": {}})
         if message["type"] == "configure":

@@ -21,11 +21,17 @@ struct world {
     struct guest_trust *trust;
     struct network_records *records;
     struct network_proxy *proxy;
-    int other; /* end of the channel for connections */
+    int other;     /* end of the channel for connections */
+    char *warning; /* the last one */
 };
 
 static void on_warning(json_t *payload, void *opaque)
 {
+    struct world *world = opaque;
+
+    g_free(world->warning);
+    world->warning = g_strdup(
+        json_string_value(json_object_get(payload, "message")));
     json_decref(payload);
 }
 
@@ -66,6 +72,7 @@ static void tear_down(struct world *world, gconstpointer data)
 {
     g_autofree char *link = g_build_filename(world->folder,
                                              NETWORK_PROXY_PROGRAM, NULL);
+    g_autofree char *marker = g_strconcat(world->out, ".refused", NULL);
 
     network_proxy_free(world->proxy);
     network_records_free(world->records);
@@ -74,9 +81,11 @@ static void tear_down(struct world *world, gconstpointer data)
     close(world->other);
     g_unlink(link);
     g_unlink(world->out);
+    g_unlink(marker);
     g_assert_cmpint(g_rmdir(world->folder), ==, 0);
     g_free(world->folder);
     g_free(world->out);
+    g_free(world->warning);
 }
 
 static void configure(struct world *world, const char *const *entries)
@@ -234,6 +243,27 @@ static void test_requests(struct world *world, gconstpointer data)
     json_decref(answers);
 }
 
+static void test_refused_policy(struct world *world, gconstpointer data)
+{
+    static const char *const first[] = { "plain.org", NULL };
+    static const char *const refused[] = { "GET:api.example.org/v1",
+                                           "refused.example.org", NULL };
+    json_t *list;
+
+    configure(world, first);
+    json_decref(wait_for(world, "configure", 1));
+    configure(world, refused);
+    while (!world->warning)
+        g_main_context_iteration(NULL, TRUE);
+    g_assert_nonnull(strstr(world->warning, "has not taken the network policy "
+                                            "(no such policy)"));
+    g_unlink(world->out);
+    /* The second process has the policy, too, and accepts it. */
+    list = wait_for(world, "certificate", 3);
+    g_assert_nonnull(text(list, 0, "key"));
+    json_decref(list);
+}
+
 #define ADD(path, test)                                                        \
     g_test_add("/network-proxy/" path, struct world, NULL, set_up, test,       \
                tear_down)
@@ -246,5 +276,6 @@ int main(int argc, char **argv)
     ADD("proxy-gets-the-authorities-of-servers", test_trust);
     ADD("requests-are-recorded", test_requests);
     ADD("proxy-gets-the-secrets", test_secrets);
+    ADD("proxy-that-refuses-a-policy-is-replaced", test_refused_policy);
     return g_test_run();
 }
