@@ -13,6 +13,7 @@
 #include "agent/base/install_paths.h"
 #include "agent/client/control_timed.h"
 #include "agent/machine/name_lookup.h"
+#include "agent/machine/network_certificates.h"
 #include "agent/machine/network_hint.h"
 #include "agent/machine/trust_file.h"
 #include "common/errors.h"
@@ -42,6 +43,7 @@ struct network_proxy {
     struct child *process;       /* NULL: not needed yet, or ended */
     struct control_link *link;
     struct name_lookup *lookup;
+    struct network_certificates *certificates;
     guint restart_timer;
     GHashTable *told; /* texts */
     char *last_error;
@@ -90,35 +92,11 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
 
 /* ---- certificates -------------------------------------------------------- */
 
-static void clear_text(char *text)
+static void send_certificate(json_t *payload, void *opaque)
 {
-    if (text)
-        explicit_bzero(text, strlen(text));
-    g_free(text);
-}
+    struct network_proxy *proxy = opaque;
 
-/* A taken over process could ask for any name: only those that are intercepted
- * have a certificate. */
-static void certify(struct network_proxy *proxy, json_t *payload)
-{
-    const char *name = json_string_value(json_object_get(payload, "name"));
-    g_autofree char *chain = NULL;
-    char *key = NULL;
-    g_autoptr(GError) error = NULL;
-
-    if (!name)
-        return;
-    if (!network_policy_intercepts_name(proxy->used, name))
-        g_set_error_literal(&error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the network policy does not intercept it");
-    else
-        guest_trust_issue(proxy->trust, name, &chain, &key, &error);
-    control_link_request(proxy->link, "certificate",
-                         json_pack("{s:s, s:s?, s:s?, s:s?}", "name", name,
-                                   "chain", chain, "key", key, "error",
-                                   error ? error->message : NULL),
-                         NULL, NULL);
-    clear_text(key);
+    control_link_request(proxy->link, "certificate", payload, NULL, NULL);
 }
 
 /* ---- messages of the process --------------------------------------------- */
@@ -187,7 +165,7 @@ static void on_event(struct control_link *link, const char *type,
     if (strcmp(type, "event.resolve") == 0)
         resolve(proxy, payload);
     else if (strcmp(type, "event.certificate") == 0)
-        certify(proxy, payload);
+        network_certificates_request(proxy->certificates, proxy->used, payload);
     else if (strcmp(type, "event.request") == 0)
         record_request(proxy, payload);
     else if (strcmp(type, "event.requests_untold") == 0)
@@ -247,6 +225,7 @@ static void stop(struct network_proxy *proxy)
     g_clear_pointer(&proxy->lookup, name_lookup_free);
     g_clear_pointer(&proxy->link, control_link_free);
     g_clear_pointer(&proxy->process, child_free);
+    network_certificates_clear(proxy->certificates);
 }
 
 static gboolean restart(gpointer data)
@@ -447,6 +426,8 @@ struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
     proxy->log_level = g_strdup(log_level);
     proxy->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     proxy->trust = trust;
+    proxy->certificates = network_certificates_new(trust, send_certificate,
+                                                   proxy);
     proxy->records = records;
     proxy->warning = warning;
     proxy->opaque = opaque;
@@ -459,6 +440,7 @@ void network_proxy_free(struct network_proxy *proxy)
         return;
     g_clear_handle_id(&proxy->restart_timer, g_source_remove);
     stop(proxy);
+    network_certificates_free(proxy->certificates);
     fd_close(&proxy->channel);
     g_hash_table_unref(proxy->told);
     g_free(proxy->last_error);
