@@ -22,6 +22,7 @@
 #include "common/fd.h"
 #include "common/json_member.h"
 #include "common/json_problem.h"
+#include "common/wiped.h"
 
 enum { READ_CHUNK = 65536, READS_PER_WAKE = 16 };
 
@@ -75,7 +76,7 @@ static void channel_unref(struct jsonl_channel *channel)
         fd_close(&channel->out_fd);
     fd_close(&channel->in_fd);
     g_queue_clear_full(&channel->lines, (GDestroyNotify)g_bytes_unref);
-    g_string_free(channel->input, TRUE);
+    wiped_free(channel->input);
     json_member_clear(&channel->id);
     g_free(channel);
 }
@@ -228,7 +229,7 @@ static void take_line(struct jsonl_channel *channel, size_t len)
     } else if (len > 0) {
         deliver(channel, channel->input->str, len);
     }
-    g_string_erase(channel->input, 0, (gssize)len + 1);
+    wiped_erase(channel->input, len + 1);
     channel->searched = 0;
 }
 
@@ -278,7 +279,8 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
             channel_end(channel);
         if (n <= 0)
             break;
-        g_string_append_len(channel->input, chunk, n);
+        wiped_append(channel->input, chunk, (size_t)n);
+        explicit_bzero(chunk, (size_t)n);
         if (take_turn(channel) || channel->held)
             break;
     }
@@ -450,12 +452,11 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
     json_decref(message);
     if (!text || channel->broken ||
         (droppable && channel->queued_bytes + len > channel->max_queue)) {
-        free(text);
+        wiped_free_memory(text);
         return false;
     }
     text[len] = '\n'; /* replaces the NUL: GBytes stores the length */
-    g_queue_push_tail(&channel->lines,
-                      g_bytes_new_with_free_func(text, len + 1, free, text));
+    g_queue_push_tail(&channel->lines, wiped_bytes(text, len + 1));
     channel->queued_bytes += len + 1;
     /* A later send may drain the queue: on_writable() then still calls back. */
     if (channel->queued_bytes > JSONL_LOW && channel->callbacks->drained)

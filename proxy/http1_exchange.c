@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "common/wiped.h"
+
 /* Of a report. */
 enum { PATH_MAX_LENGTH = 1 << 10 };
 
@@ -100,7 +102,7 @@ bool http1_exchange_add(struct http1_side *side, const char *text, size_t len)
         side->head = g_string_sized_new(512);
     if (side->head->len + len > HEAD_OUT_MAX)
         return false;
-    g_string_append_len(side->head, text, (gssize)len);
+    wiped_append(side->head, text, len);
     return true;
 }
 
@@ -129,9 +131,9 @@ void http1_exchange_link(struct http1_side *side,
 
 static void drop(GString **text, bool clears)
 {
-    if (*text && clears)
-        explicit_bzero((*text)->str, (*text)->allocated_len);
-    if (*text)
+    if (clears)
+        wiped_free(*text);
+    else if (*text)
         g_string_free(*text, TRUE);
     *text = NULL;
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/wiped.h"
 #include "proxy/http_requests.h"
 
 /* The server breaks the protocol. The guest gets an answer if no part of the
@@ -51,13 +52,15 @@ static bool add_line(struct http1_relay *relay, const char *line, size_t len)
 
 static bool add_field(struct http1_relay *relay, const struct http_field *field)
 {
-    g_autoptr(GString)
-        line = g_string_sized_new(field->name_len + field->value_len + 2);
+    GString *line = g_string_sized_new(field->name_len + field->value_len + 2);
+    bool fits;
 
-    g_string_append_len(line, field->name, (gssize)field->name_len);
+    wiped_append(line, field->name, field->name_len);
     g_string_append(line, ": ");
-    g_string_append_len(line, field->value, (gssize)field->value_len);
-    return add_line(relay, line->str, line->len);
+    wiped_append(line, field->value, field->value_len);
+    fits = add_line(relay, line->str, line->len);
+    wiped_free(line);
+    return fits;
 }
 
 static enum http_step take_status_line(struct http1_relay *relay,

@@ -6,14 +6,16 @@
 
 #include <string.h>
 
+#include "common/wiped.h"
+
 enum { FIELD_OVERHEAD = 32 }; /* RFC 9113, 6.5.2 */
 
 static size_t put(GString *text, const char *part, size_t len)
 {
     size_t at = text->len;
 
-    g_string_append_len(text, part, (gssize)len);
-    g_string_append_c(text, '\0');
+    wiped_append(text, part, len);
+    wiped_append(text, "", 1);
     return at;
 }
 
@@ -41,8 +43,7 @@ void http2_fields_add(struct http2_fields *fields, const char *name,
 void http2_fields_clear(struct http2_fields *fields)
 {
     if (fields->list) {
-        explicit_bzero(fields->text->str, fields->text->allocated_len);
-        g_string_free(fields->text, TRUE);
+        wiped_free(fields->text);
         g_array_free(fields->list, TRUE);
     }
     *fields = (struct http2_fields){ 0 };

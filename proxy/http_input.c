@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "common/wiped.h"
+
 enum http_step http_lines_read(struct http_lines *lines,
                                struct http_input *input, size_t max)
 {
@@ -25,7 +27,7 @@ enum http_step http_lines_read(struct http_lines *lines,
         length = (size_t)(end - data) + 1;
     if (!lines->line)
         lines->line = g_string_sized_new(length);
-    g_string_append_len(lines->line, data, (gssize)length);
+    wiped_append(lines->line, data, length);
     lines->total += length;
     input->used += length;
     lines->is_whole = end || lines->total == max;
@@ -59,7 +61,6 @@ void http_lines_next(struct http_lines *lines)
 
 void http_lines_clear(struct http_lines *lines)
 {
-    if (lines->line)
-        g_string_free(lines->line, TRUE);
+    wiped_free(lines->line);
     *lines = (struct http_lines){ 0 };
 }

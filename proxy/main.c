@@ -11,6 +11,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/wiped.h"
 #include "netbase/confinement.h"
 #include "netbase/program.h"
 #include "proxy/control.h"
@@ -157,5 +158,6 @@ int main(int argc, char **argv)
         .opaque = &options,
     };
 
+    wiped_json();
     return program_main(&program, argc, argv);
 }

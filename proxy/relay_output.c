@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "common/wiped.h"
+
 static size_t pending(const struct relay_output *output)
 {
     return (output->front ? output->front->len - output->written : 0) +
@@ -22,7 +24,7 @@ void relay_output_add(struct relay_output *output, const char *data,
 {
     if (!output->back)
         output->back = g_string_sized_new(length);
-    g_string_append_len(output->back, data, (gssize)length);
+    wiped_append(output->back, data, length);
 }
 
 bool relay_output_is_empty(const struct relay_output *output)
@@ -32,9 +34,9 @@ bool relay_output_is_empty(const struct relay_output *output)
 
 static void drop(GString **buffer, bool clears)
 {
-    if (*buffer && clears)
-        explicit_bzero((*buffer)->str, (*buffer)->allocated_len);
-    if (*buffer)
+    if (clears)
+        wiped_free(*buffer);
+    else if (*buffer)
         g_string_free(*buffer, TRUE);
     *buffer = NULL;
 }

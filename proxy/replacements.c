@@ -7,14 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/wiped.h"
+
 /* A run with more occurrences is replaced as a whole. */
 enum { PASSES_MAX = 16 };
-
-void replacements_wipe(GString *text)
-{
-    explicit_bzero(text->str, text->allocated_len);
-    g_string_free(text, TRUE);
-}
 
 void replacements_wipe_bytes(GByteArray *bytes)
 {
@@ -66,12 +62,12 @@ bool replacements_apply(const struct replacements *replacements,
         next[i] = find(&replacements->list[i], text, len, 0);
     while ((item = find_next(replacements, text, len, start, next, &at))) {
         changed = true;
-        g_string_append_len(out, text + start, (gssize)(at - start));
-        g_string_append_len(out, item->to, (gssize)item->to_len);
+        wiped_append(out, text + start, at - start);
+        wiped_append(out, item->to, item->to_len);
         start = at + item->from_len;
     }
     if (changed)
-        g_string_append_len(out, text + start, (gssize)(len - start));
+        wiped_append(out, text + start, len - start);
     return changed;
 }
 
@@ -133,7 +129,7 @@ static void encode(const GString *bytes, const char *like, size_t len,
         g_strdelimit(g_strdelimit(text, "+", '-'), "/", '_');
     if (url && !padded)
         length = strcspn(text, "=");
-    g_string_append_len(out, text, (gssize)length);
+    wiped_append(out, text, length);
     explicit_bzero(text, strlen(text));
 }
 
@@ -159,10 +155,10 @@ static bool replace_from(const struct replacements *replacements,
         replacements_apply(replacements, (char *)bytes->data + quad * 3,
                            bytes->len - quad * 3, tail);
         g_string_truncate(out, 0);
-        g_string_append_len(out, run, (gssize)(offset + quad * 4));
+        wiped_append(out, run, offset + quad * 4);
         encode(tail, run + offset + quad * 4, len - offset - quad * 4, padded,
                out);
-        replacements_wipe(tail);
+        wiped_free(tail);
     }
     replacements_wipe_bytes(bytes);
     return found;
@@ -210,12 +206,12 @@ static GString *replace_run(const struct replacements *replacements,
         const struct replacement *item = &replacements->list[0];
 
         g_string_truncate(now, 0);
-        g_string_append_len(now, item->to, (gssize)item->to_len);
+        wiped_append(now, item->to, item->to_len);
     }
-    replacements_wipe(next);
+    wiped_free(next);
     if (passes > 0)
         return now;
-    replacements_wipe(now);
+    wiped_free(now);
     return NULL;
 }
 
@@ -252,7 +248,7 @@ bool replacements_apply_percent(const struct replacements *replacements,
         }
     }
     changed = replacements_apply(replacements, plain->str, plain->len, out);
-    replacements_wipe(plain);
+    wiped_free(plain);
     return changed;
 }
 
@@ -270,14 +266,14 @@ bool replacements_apply_base64(const struct replacements *replacements,
         if (run >= least)
             changed = replace_run(replacements, text + at, run, end > at + run);
         if (changed) {
-            g_string_append_len(out, text + copied, (gssize)(at - copied));
-            g_string_append_len(out, changed->str, (gssize)changed->len);
-            replacements_wipe(changed);
+            wiped_append(out, text + copied, at - copied);
+            wiped_append(out, changed->str, changed->len);
+            wiped_free(changed);
             copied = end;
         }
         at = MAX(end, at + 1);
     }
     if (copied > 0)
-        g_string_append_len(out, text + copied, (gssize)(len - copied));
+        wiped_append(out, text + copied, len - copied);
     return copied > 0;
 }

@@ -45,8 +45,7 @@ bool replacements_apply_percent(const struct replacements *replacements,
  * text has other characters. */
 GByteArray *replacements_decode(const char *text, size_t len);
 
-/* Clear and free a string that may have a secret. */
-void replacements_wipe(GString *text);
+/* Clear and free bytes that may have a secret. */
 void replacements_wipe_bytes(GByteArray *bytes);
 
 #endif

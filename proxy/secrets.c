@@ -10,6 +10,7 @@
 
 #include "common/errors.h"
 #include "common/log.h"
+#include "common/wiped.h"
 #include "common/network_name.h"
 #include "proxy/replacements.h"
 
@@ -415,10 +416,11 @@ static enum secrets_verdict put_in_basic(struct secrets *secrets,
         g_autofree char *text = g_base64_encode((guchar *)plain->str,
                                                 plain->len);
 
-        g_string_append_printf(out, "%s%s", scheme, text);
+        wiped_append(out, scheme, strlen(scheme));
+        wiped_append(out, text, strlen(text));
         explicit_bzero(text, strlen(text));
     }
-    replacements_wipe(plain);
+    wiped_free(plain);
     return verdict;
 }
 
@@ -482,10 +484,10 @@ bool secrets_take_out(struct secrets *secrets, const char *host,
                     : replacements_apply_base64(&out, text, text_len, other);
         if (found) {
             g_string_truncate(ret_value, 0);
-            g_string_append_len(ret_value, other->str, (gssize)other->len);
+            wiped_append(ret_value, other->str, other->len);
             changed = true;
         }
-        replacements_wipe(other);
+        wiped_free(other);
     }
     return changed;
 }

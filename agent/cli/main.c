@@ -22,6 +22,7 @@
 #include "agent/vm/template_maker.h"
 #include "common/host_environ.h"
 #include "common/inherited.h"
+#include "common/wiped.h"
 
 static const struct cli_command commands[] = {
     { "run", CLI_GROUP_RUN, cli_run,
@@ -182,6 +183,7 @@ int main(int argc, char **argv)
     if (!inherited_streams_fill())
         return CLI_FAILED;
     host_environ_restrict();
+    wiped_json(); /* values of secrets */
     setlocale(LC_ALL, "");
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails with EFBIG */
