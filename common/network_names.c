@@ -397,6 +397,19 @@ bool network_names_judge_request(const struct network_names *names,
     return false;
 }
 
+bool network_names_divide_requests(const struct network_names *names,
+                                   const char *name, unsigned port)
+{
+    const struct request request = { .name = name, .port = port };
+
+    for (unsigned i = 0; i < names->count; i++) {
+        if (is_partial(&names->entries[i]) &&
+            concerns(names, &names->entries[i], &request))
+            return true;
+    }
+    return false;
+}
+
 /* ---- resolution ---------------------------------------------------------- */
 
 bool network_names_list(const struct network_names *names, const char *name)

@@ -58,6 +58,10 @@ bool network_names_judge_request(const struct network_names *names,
                                  const char *method, const char *path,
                                  char **ret_allow);
 
+/* Return whether an entry for the name and port is for some requests alone. */
+bool network_names_divide_requests(const struct network_names *names,
+                                   const char *name, unsigned port);
+
 /* Return whether requests to the name (NULL: any) are intercepted, on any
  * port. */
 bool network_names_intercept(const struct network_names *names,

@@ -135,6 +135,16 @@ bool network_policy_judge_request(const struct network_policy *policy,
                                        path, ret_allow);
 }
 
+bool network_policy_divides_requests(const struct network_policy *policy,
+                                     const char *name, unsigned port)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return policy->kind != NETWORK_OPEN &&
+           network_name_normalize(name, normal) &&
+           network_names_divide_requests(&policy->names, normal, port);
+}
+
 bool network_policy_intercepts(const struct network_policy *policy)
 {
     return network_names_intercept(&policy->names, NULL);

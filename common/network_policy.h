@@ -118,6 +118,11 @@ bool network_policy_judge_request(const struct network_policy *policy,
                                   const char *method, const char *path,
                                   char **ret_allow);
 
+/* Return whether the policy may allow some requests to the name and port, and
+ * not others. */
+bool network_policy_divides_requests(const struct network_policy *policy,
+                                     const char *name, unsigned port);
+
 /* Return whether requests to any name are intercepted. */
 bool network_policy_intercepts(const struct network_policy *policy);
 

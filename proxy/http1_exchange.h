@@ -62,6 +62,7 @@ struct http1_relay {
     enum http1_request_state request;
     enum http1_response_state response;
     struct http_head head;              /* of the request */
+    unsigned heads;                     /* of requests, that were complete */
     struct http_response response_head; /* of the response */
     struct http1_exchange exchange;
     bool tunnel;  /* WebSocket: all bytes are copied */

@@ -113,6 +113,15 @@ static bool is_over(const struct http_relay *base, enum http_side to)
            (relay->over || relay->sides[!to].ended);
 }
 
+static unsigned begun_head(const struct http_relay *base)
+{
+    const struct http1_relay *relay = const_relay_of(base);
+
+    return !relay->over && !relay->tunnel && http1_request_is_awaited(relay)
+               ? relay->heads + 1
+               : 0;
+}
+
 static const char *problem(const struct http_relay *base)
 {
     return const_relay_of(base)->problem;
@@ -159,6 +168,7 @@ static const struct http_relay_ops ops = {
     .wants = wants,
     .is_over = is_over,
     .is_allowed = is_allowed,
+    .begun_head = begun_head,
     .problem = problem,
 };
 

@@ -6,13 +6,16 @@
  * each field's colon, lengths and chunk sizes in one form. A request after
  * which a careless server could take the body for another request is the last
  * one of its connection, and the server is asked to close it: one that expects
- * "100 Continue", and one with a body and a method that has none.
+ * "100 Continue", one with a body and a method that has none, and any with a
+ * body if the policy allows only some requests: a server that ignores the body
+ * of one would carry out another that was not judged (CL.0).
  */
 #include "proxy/http1_request.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/wiped.h"
 #include "proxy/http_requests.h"
 
 /* Those of RFC 3253 have at most 16 bytes. */
@@ -135,8 +138,7 @@ static bool add_with_secrets(struct http1_relay *relay,
     fits = verdict == SECRETS_REPLACED
                ? add_field(side, field, value->str, value->len)
                : add_field(side, field, field->value, field->value_len);
-    explicit_bzero(value->str, value->allocated_len);
-    g_string_free(value, TRUE);
+    wiped_free(value);
     return fits;
 }
 
@@ -177,7 +179,7 @@ static bool is_safe(const char *method)
                                         "DELETE" };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(safe); i++) {
-        if (strcmp(method, safe[i]) == 0)
+        if (g_ascii_strcasecmp(method, safe[i]) == 0)
             return true;
     }
     return false;
@@ -210,9 +212,12 @@ static enum http_step send_request(struct http1_relay *relay)
 {
     static const char close[] = "Connection: close\r\n";
     struct http1_side *side = &relay->sides[HTTP_GUEST];
+    const struct http_context *context = relay->context;
     const struct http_head *head = &relay->head;
     bool careful = has_body(head) &&
-                   (head->expects || is_safe(relay->exchange.method));
+                   (head->expects || is_safe(relay->exchange.method) ||
+                    network_policy_divides_requests(
+                        context->policy, context->name, context->port));
     bool fits = true;
 
     if (careful)
@@ -240,6 +245,7 @@ static enum http_step end_head(struct http1_relay *relay)
     struct refusal refusal = { NULL };
     g_autofree char *allow = NULL;
 
+    relay->heads++;
     if (!http_fields_end(head, &refusal))
         return refuse(relay, refusal.reason, refusal.other);
     if (head->upgrades && head->is_old)
@@ -307,6 +313,14 @@ static enum http_step end_request(struct http1_relay *relay)
     return HTTP_ON;
 }
 
+/* Refuse a field of the trailer; also if the request has its response. */
+static enum http_step refuse_trailer(struct http1_relay *relay,
+                                     const char *reason)
+{
+    relay->exchange.reported = false;
+    return refuse(relay, reason, "");
+}
+
 /* Take a field of the trailer. A secret cannot be refused there any more
  * without ending the request. */
 static enum http_step take_trailer_field(struct http1_relay *relay,
@@ -321,12 +335,13 @@ static enum http_step take_trailer_field(struct http1_relay *relay,
         !http_fields_take_trailer_field(&field, &refusal))
         return refuse(relay, refusal.reason, refusal.other);
     if (http_override_has(field.name, field.name_len))
-        return refuse(relay, "a trailer asks for another method or path", "");
+        return refuse_trailer(relay,
+                              "a trailer asks for another method or path");
     if (!add_with_secrets(relay, &field))
         return refuse(relay, "the trailer is too long", "");
     if (!is_dropped(relay) &&
         (side->has_secrets || relay->exchange.reason != reason))
-        return refuse(relay, "a secret's placeholder is in a trailer", "");
+        return refuse_trailer(relay, "a secret's placeholder is in a trailer");
     return HTTP_ON;
 }
 
@@ -403,4 +418,10 @@ bool http1_request_wants(const struct http1_relay *relay)
         break;
     }
     return false;
+}
+
+bool http1_request_is_awaited(const struct http1_relay *relay)
+{
+    return relay->request == HTTP1_REQUEST_HEAD &&
+           relay->sides[HTTP_GUEST].lines.total > 0 && !must_wait(relay);
 }

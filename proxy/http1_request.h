@@ -14,4 +14,7 @@ enum http_step http1_request_read(struct http1_relay *relay,
 /* Return whether more bytes of the guest can be read. */
 bool http1_request_wants(const struct http1_relay *relay);
 
+/* Return whether a part of a head was read, and the rest is to come. */
+bool http1_request_is_awaited(const struct http1_relay *relay);
+
 #endif

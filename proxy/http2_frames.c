@@ -31,6 +31,21 @@ static bool carries_nothing(const uint8_t *head, size_t length)
     }
 }
 
+/* A block of fields is in a HEADERS frame and in those that continue it, and
+ * nghttp2 takes no other frames between them. */
+static void note_head(struct http2_frames *frames)
+{
+    const uint8_t *head = frames->head;
+
+    frames->ends_head = false;
+    if (head[3] == NGHTTP2_HEADERS)
+        frames->heads++;
+    else if (head[3] != NGHTTP2_CONTINUATION)
+        return;
+    frames->in_head = true;
+    frames->ends_head = head[4] & NGHTTP2_FLAG_END_HEADERS;
+}
+
 static void count_empty(struct http2_frames *frames, int64_t now)
 {
     int64_t interval = G_USEC_PER_SEC / HTTP2_EMPTY_RATE;
@@ -62,8 +77,11 @@ size_t http2_frames_next(struct http2_frames *frames, const uint8_t *data,
                        (size_t)head[2];
         if (carries_nothing(head, frames->left))
             count_empty(frames, now);
+        note_head(frames);
     }
     length = MIN(length - used, frames->left);
     frames->left -= length;
+    if (frames->left == 0 && frames->ends_head)
+        frames->in_head = false;
     return used + length;
 }

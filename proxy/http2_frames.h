@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * http2_frames - where the frames of one side of an HTTP/2 connection begin and
- * end (RFC 9113, 4.1), and how many of them carry nothing.
+ * end (RFC 9113, 4.1), which blocks of fields do, and how many frames carry
+ * nothing.
  *
  * The relay stops reading between two frames, so a frame bounds the memory that
  * the bytes of one call can take. nghttp2 itself checks what frames may say.
@@ -24,6 +25,9 @@ struct http2_frames {
     uint8_t head[HTTP2_FRAME_HEAD];
     size_t head_length;
     size_t left;      /* of the payload, or of the magic */
+    unsigned heads;   /* blocks of fields that have begun */
+    bool in_head;     /* the last one has not ended */
+    bool ends_head;   /* this frame ends it */
     unsigned empty;   /* frames that carried nothing, less those forgiven */
     int64_t forgiven; /* until this time (us); 0: none yet */
     bool is_flooded;

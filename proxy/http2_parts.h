@@ -28,10 +28,9 @@ enum {
     HTTP2_WINDOWS = 1 << 20,  /* of a side */
     HTTP2_HEADS = 256 << 10,  /* bytes of heads that wait, of a side */
     HTTP2_TRAILERS = 256 << 10,
-    HTTP2_FRAMES = 1000,         /* frames that wait, of a side */
-    HTTP2_OUTPUT = 16 << 10,     /* a frame more can follow */
-    HTTP2_ACKS = 100,            /* to PING and SETTINGS, that wait */
-    HTTP2_SETTINGS_CHANGES = 16, /* of the server's limit of streams */
+    HTTP2_FRAMES = 1000,     /* frames that wait, of a side */
+    HTTP2_OUTPUT = 16 << 10, /* a frame more can follow */
+    HTTP2_ACKS = 100,        /* to PING and SETTINGS, that wait */
 };
 
 struct http2_relay;
@@ -42,7 +41,7 @@ struct http2_end { /* a side of the relay */
     nghttp2_session *session;
     struct http2_frames frames;   /* of its input */
     struct http2_fields incoming; /* the list that arrives */
-    GByteArray *output;           /* NULL: none */
+    GString *output;              /* NULL: none */
     size_t written;               /* of output */
     size_t queued_heads;
     bool has_ended;  /* its input */
@@ -79,8 +78,9 @@ struct http2_relay {
     GQueue done;     /* to be told and freed */
     bool is_sending; /* within output(): nothing is told */
     size_t held_trailers;
-    unsigned settings_changes;
-    uint32_t streams_allowed; /* the limit that the guest has */
+    unsigned settings_sent;    /* to the guest, that it has not acknowledged */
+    uint32_t streams_allowed;  /* the limit that the guest has got */
+    uint32_t streams_possible; /* the server's, at most HTTP2_STREAMS */
     char *problem;
 };
 

@@ -6,8 +6,12 @@
 
 #include <glib.h>
 
+#include "common/wiped.h"
 #include "proxy/http2_session.h"
 #include "proxy/http2_streams.h"
+
+/* For the output and a frame more. */
+enum { OUTPUT_ROOM = 2 * HTTP2_OUTPUT + 16 };
 
 static struct http2_relay *of(const struct http_relay *relay)
 {
@@ -52,13 +56,13 @@ static void fill(struct http2_end *end)
     if (end->output ||
         (end->side == HTTP_SERVER && end->has_ended)) /* nothing reads it */
         return;
-    end->output = g_byte_array_new();
+    end->output = g_string_sized_new(OUTPUT_ROOM);
     while (end->output->len < HTTP2_OUTPUT &&
            (length = next_frame(end, &data)) > 0)
-        g_byte_array_append(end->output, data, (guint)length);
+        wiped_append(end->output, (const char *)data, (size_t)length);
     end->written = 0;
     if (end->output->len == 0)
-        g_clear_pointer(&end->output, g_byte_array_unref);
+        g_clear_pointer(&end->output, wiped_free);
 }
 
 static const uint8_t *relay_output(struct http_relay *relay, enum http_side to,
@@ -70,7 +74,7 @@ static const uint8_t *relay_output(struct http_relay *relay, enum http_side to,
     fill(end);
     end->relay->is_sending = false;
     *ret_length = end->output ? end->output->len - end->written : 0;
-    return end->output ? end->output->data + end->written : NULL;
+    return end->output ? (uint8_t *)end->output->str + end->written : NULL;
 }
 
 static void relay_written(struct http_relay *relay, enum http_side to,
@@ -82,7 +86,7 @@ static void relay_written(struct http_relay *relay, enum http_side to,
         return;
     end->written += length;
     if (end->written >= end->output->len)
-        g_clear_pointer(&end->output, g_byte_array_unref);
+        g_clear_pointer(&end->output, wiped_free);
 }
 
 /* ---- input --------------------------------------------------------------- */
@@ -213,7 +217,7 @@ static void relay_free(struct http_relay *base)
     for (int side = 0; side < 2; side++) {
         nghttp2_session_del(relay->ends[side].session);
         http2_fields_clear(&relay->ends[side].incoming);
-        g_clear_pointer(&relay->ends[side].output, g_byte_array_unref);
+        g_clear_pointer(&relay->ends[side].output, wiped_free);
     }
     http2_streams_free(relay);
     g_free(relay->problem);
@@ -238,6 +242,16 @@ static bool relay_is_allowed(const struct http_relay *base)
     return true;
 }
 
+static unsigned relay_begun_head(const struct http_relay *base)
+{
+    struct http2_relay *relay = of(base);
+    struct http2_end *guest = &relay->ends[HTTP_GUEST];
+
+    return guest->frames.in_head && relay_wants(base, HTTP_GUEST)
+               ? guest->frames.heads
+               : 0;
+}
+
 static const struct http_relay_ops ops = {
     .free = relay_free,
     .take = relay_take,
@@ -247,6 +261,7 @@ static const struct http_relay_ops ops = {
     .wants = relay_wants,
     .is_over = relay_is_over,
     .is_allowed = relay_is_allowed,
+    .begun_head = relay_begun_head,
     .problem = relay_problem,
 };
 
@@ -256,7 +271,8 @@ struct http_relay *http2_relay_new(const struct http_context *context)
 
     relay->base.ops = &ops;
     relay->context = context;
-    relay->streams_allowed = HTTP2_STREAMS;
+    relay->streams_allowed = relay->streams_possible = HTTP2_STREAMS;
+    relay->settings_sent = 1; /* http2_session_open() */
     for (int side = 0; side < 2; side++) {
         relay->ends[side].relay = relay;
         relay->ends[side].side = side;

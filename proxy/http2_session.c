@@ -4,6 +4,9 @@
  */
 #include "proxy/http2_session.h"
 
+#include <stdlib.h>
+
+#include "common/wiped.h"
 #include "proxy/http2_streams.h"
 
 static struct http2_end *other_end(const struct http2_end *end)
@@ -49,22 +52,37 @@ void http2_session_stop(struct http2_end *end, uint32_t code)
 
 /* ---- frames received ----------------------------------------------------- */
 
-/* The guest may open as many streams as the server allows. */
-static void take_settings(struct http2_end *server)
+/* The guest may open as many streams as the server allows. Of a server that
+ * changes its mind quickly the guest gets the newest limit, when it has
+ * acknowledged the last one. */
+static void tell_limit(struct http2_relay *relay)
 {
-    struct http2_relay *relay = server->relay;
-    uint32_t limit = nghttp2_session_get_remote_settings(
-        server->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
     nghttp2_settings_entry entry = { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
-                                     MIN(limit, HTTP2_STREAMS) };
+                                     relay->streams_possible };
 
-    if (entry.value == relay->streams_allowed ||
-        relay->settings_changes >= HTTP2_SETTINGS_CHANGES)
+    if (relay->streams_possible == relay->streams_allowed ||
+        relay->settings_sent > 0)
         return;
-    relay->settings_changes++;
-    relay->streams_allowed = entry.value;
-    nghttp2_submit_settings(relay->ends[HTTP_GUEST].session, NGHTTP2_FLAG_NONE,
-                            &entry, 1);
+    if (nghttp2_submit_settings(relay->ends[HTTP_GUEST].session,
+                                NGHTTP2_FLAG_NONE, &entry, 1) != 0)
+        return;
+    relay->streams_allowed = relay->streams_possible;
+    relay->settings_sent++;
+}
+
+static void take_settings(struct http2_end *from, bool is_ack)
+{
+    struct http2_relay *relay = from->relay;
+
+    if (from->side == HTTP_SERVER && !is_ack) {
+        uint32_t limit = nghttp2_session_get_remote_settings(
+            from->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+
+        relay->streams_possible = MIN(limit, HTTP2_STREAMS);
+    } else if (from->side == HTTP_GUEST && is_ack && relay->settings_sent > 0) {
+        relay->settings_sent--;
+    }
+    tell_limit(relay);
 }
 
 static void take_headers(struct http2_end *from, struct http2_stream *stream,
@@ -99,8 +117,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame,
             http2_streams_take_end(stream, from->side);
         break;
     case NGHTTP2_SETTINGS:
-        if (from->side == HTTP_SERVER && !(frame->hd.flags & NGHTTP2_FLAG_ACK))
-            take_settings(from);
+        take_settings(from, frame->hd.flags & NGHTTP2_FLAG_ACK);
         break;
     case NGHTTP2_GOAWAY:
         http2_session_stop(other_end(from), frame->goaway.error_code);
@@ -282,18 +299,40 @@ static void submit_settings(struct http2_end *end)
                                           HTTP2_WINDOWS);
 }
 
+static void *allocate(size_t size, void *opaque)
+{
+    return malloc(size);
+}
+
+static void *allocate_zeros(size_t count, size_t size, void *opaque)
+{
+    return calloc(count, size);
+}
+
+static void *reallocate(void *memory, size_t size, void *opaque)
+{
+    return wiped_reallocate(memory, size);
+}
+
+static void release(void *memory, void *opaque)
+{
+    wiped_free_memory(memory);
+}
+
 void http2_session_open(struct http2_end *end)
 {
+    nghttp2_mem memory = { NULL, allocate, release, allocate_zeros,
+                           reallocate };
     nghttp2_session_callbacks *callbacks = make_callbacks();
     nghttp2_option *option = make_options();
-    int (*make)(
-        nghttp2_session * *session, const nghttp2_session_callbacks *callbacks,
-        void *user_data,
-        const nghttp2_option *option) = end->side == HTTP_GUEST
-                                            ? nghttp2_session_server_new2
-                                            : nghttp2_session_client_new2;
+    int (*make)(nghttp2_session * *session,
+                const nghttp2_session_callbacks *callbacks, void *user_data,
+                const nghttp2_option *option,
+                nghttp2_mem *mem) = end->side == HTTP_GUEST
+                                        ? nghttp2_session_server_new3
+                                        : nghttp2_session_client_new3;
 
-    if (make(&end->session, callbacks, end, option) != 0)
+    if (make(&end->session, callbacks, end, option, &memory) != 0)
         g_error("out of memory");
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);

@@ -29,7 +29,8 @@ static void tell(struct http2_stream *stream, unsigned status,
         .allow = refusal ? refusal->allow : NULL,
     };
 
-    if (stream->is_told)
+    /* A refusal is told even after a response. */
+    if (stream->is_told && !refusal)
         return;
     stream->is_told = true;
     context->exchanged(&exchange, context->opaque);
@@ -390,22 +391,31 @@ void http2_streams_take_response(struct http2_stream *stream, bool is_last)
     http2_fields_clear(incoming);
 }
 
-/* Return whether the trailers may pass, and set flow->trailers. */
+/* Return whether the policy and the secrets let trailers of the guest pass, and
+ * tell it if not: also of those that the server does not get any more. */
+static bool judge_trailers(struct http2_stream *stream)
+{
+    struct http2_end *guest = end_of(stream, HTTP_GUEST);
+    struct http2_refusal refusal = { 0 };
+
+    if (stream->is_refused ||
+        http2_request_judge_trailers(stream->relay->context, &guest->incoming,
+                                     &refusal))
+        return true;
+    tell(stream, 0, &refusal, NULL);
+    return false;
+}
+
+/* Return whether there is room for the trailers, and set flow->trailers. */
 static bool copy_trailers(struct http2_stream *stream, enum http_side from,
                           struct http2_flow *flow)
 {
     struct http2_relay *relay = stream->relay;
     struct http2_fields *incoming = &end_of(stream, from)->incoming;
-    struct http2_refusal refusal = { 0 };
 
     http2_response_copy(from == HTTP_SERVER ? relay->context : NULL, incoming,
                         &flow->trailers);
     relay->held_trailers += flow->trailers.size;
-    if (from == HTTP_GUEST &&
-        !http2_request_judge_trailers(relay->context, incoming, &refusal)) {
-        tell(stream, 0, &refusal, NULL);
-        return false;
-    }
     return !incoming->is_too_long && !flow->trailers.is_too_long &&
            relay->held_trailers <= HTTP2_TRAILERS;
 }
@@ -415,7 +425,9 @@ void http2_streams_take_trailers(struct http2_stream *stream,
 {
     struct http2_flow *flow = &stream->to[http2_other(from)];
 
-    if (can_take(stream, from)) {
+    if (from == HTTP_GUEST && !judge_trailers(stream)) {
+        http2_streams_reset_both(stream, NGHTTP2_ENHANCE_YOUR_CALM);
+    } else if (can_take(stream, from)) {
         flow->has_trailers = true;
         if (!copy_trailers(stream, from, flow))
             http2_streams_reset_both(stream, NGHTTP2_ENHANCE_YOUR_CALM);

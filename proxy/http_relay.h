@@ -53,7 +53,8 @@ struct http_context {
     /* May change between calls: each request is judged by the current one. */
     const struct network_policy *policy;
     struct secrets *secrets; /* NULL: none */
-    /* Called from within take(), end() and free(), once for each request. */
+    /* Called from within take(), end() and free(), once for each request; again
+     * if a field after its body is refused when it has its response. */
     void (*exchanged)(const struct http_exchange *exchange, void *opaque);
     void *opaque;
 };
@@ -97,6 +98,10 @@ struct http_relay_ops {
     /* Return whether the policy, which has changed, still allows the requests
      * that run. */
     bool (*is_allowed)(const struct http_relay *relay);
+
+    /* Return the number, from 1 on, of the guest's request head that has begun
+     * and that the relay waits for; 0: none. */
+    unsigned (*begun_head)(const struct http_relay *relay);
 
     /* Return the reason after -1: a text that lives as long as the relay. NULL
      * before. */

@@ -12,11 +12,12 @@
 #include "proxy/relays.h"
 
 /* For each of: the server's handshake and the certificate; the guest's
- * handshake. */
-/* For a handshake; for the rest of a connection that an end or the relay ends.
- */
+ * handshake. For the head of a request, from its first byte on, as for the
+ * first one (connection.c). For the rest of a connection that an end or the
+ * relay ends. */
 enum {
     HANDSHAKE_TIME = 30 * G_USEC_PER_SEC,
+    HEAD_TIME = 30 * G_USEC_PER_SEC,
     DRAIN_TIME = 30 * G_USEC_PER_SEC,
 };
 
@@ -36,6 +37,8 @@ struct intercepted {
     struct http_context context;
     struct relay_pump pump;
     gint64 until;
+    unsigned head;  /* the number of the request's head whose limit it is */
+    bool is_ending; /* it is that of the end */
 
     bool refused, request_refused; /* the last request */
     char *reason, *allow;          /* allow: of that request */
@@ -267,6 +270,22 @@ static void start_relay(struct intercepted *intercepted)
     intercepted->pump.relay = make(&intercepted->context);
 }
 
+/* Set the time limit of a relay that runs. */
+static void set_relay_time(struct intercepted *intercepted)
+{
+    const struct relay_pump *pump = &intercepted->pump;
+    bool ends = pump->failed || pump->broken_off;
+    unsigned head = ends ? 0 : pump->relay->ops->begun_head(pump->relay);
+    gint64 now = g_get_monotonic_time();
+
+    if (ends && !intercepted->is_ending)
+        intercepted->until = now + DRAIN_TIME;
+    else if (!ends && head != intercepted->head)
+        intercepted->until = head > 0 ? now + HEAD_TIME : 0;
+    intercepted->is_ending = ends;
+    intercepted->head = head;
+}
+
 static void run_relay(struct intercepted *intercepted)
 {
     struct relay_pump *pump = &intercepted->pump;
@@ -277,8 +296,7 @@ static void run_relay(struct intercepted *intercepted)
         return;
     switch (relay_pump_run(pump)) {
     case PUMP_RUNS:
-        if ((pump->failed || pump->broken_off) && intercepted->until == 0)
-            intercepted->until = g_get_monotonic_time() + DRAIN_TIME;
+        set_relay_time(intercepted);
         break;
     case PUMP_DONE:
         set_end(intercepted, INTERCEPTED_DONE, NULL);
@@ -448,7 +466,9 @@ enum intercepted_status intercepted_expire(struct intercepted *intercepted)
                          "30 s";
 
     if (intercepted->state == RELAY) {
-        set_end(intercepted, INTERCEPTED_BROKEN, intercepted->pump.reason);
+        set_end(intercepted, INTERCEPTED_BROKEN,
+                intercepted->head > 0 ? "no complete request within 30 s"
+                                      : intercepted->pump.reason);
         return intercepted->status;
     }
     if (intercepted->state == SERVER || intercepted->state == CONNECT)

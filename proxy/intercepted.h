@@ -76,8 +76,8 @@ uint32_t intercepted_events(const struct intercepted *intercepted,
 enum intercepted_status intercepted_fail(struct intercepted *intercepted,
                                          const char *reason);
 
-/* Return the time limit of a handshake (monotonic clock, microseconds), or 0.
- * intercepted_expire() ends it. */
+/* Return the time limit of a handshake, of the head of a request or of the end
+ * (monotonic clock, microseconds), or 0. intercepted_expire() ends it. */
 gint64 intercepted_until(const struct intercepted *intercepted);
 enum intercepted_status intercepted_expire(struct intercepted *intercepted);
 

@@ -122,6 +122,11 @@ static bool is_allowed(const struct http_relay *relay)
     return true;
 }
 
+static unsigned begun_head(const struct http_relay *relay)
+{
+    return 0;
+}
+
 static const struct http_relay_ops ops = {
     .free = free_relay,
     .take = take,
@@ -131,6 +136,7 @@ static const struct http_relay_ops ops = {
     .wants = wants,
     .is_over = is_over,
     .is_allowed = is_allowed,
+    .begun_head = begun_head,
     .problem = problem,
 };
 

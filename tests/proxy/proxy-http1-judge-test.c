@@ -94,6 +94,48 @@ static void test_paths_are_judged_without_the_query(void)
     talk_free(talk);
 }
 
+/* A server that ignores a body takes it for the next request. */
+static void test_a_request_with_a_body_is_the_last_one(void)
+{
+    static const char *const requests[] = {
+        POST "Content-Length: 3\r\n\r\nabc",
+        "post /x HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc",
+        POST CHUNKED "Connection: keep-alive\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(requests) * 2; i++) {
+        bool divides = i % 2;
+        g_autofree char *text = g_strconcat(requests[i / 2], REQUEST, NULL);
+        struct talk *talk = divides ? talk_new(true) : talk_new_whole(true);
+
+        talk_send(talk, HTTP_GUEST, text, strlen(text), 1000);
+        talk_send(talk, HTTP_SERVER, EMPTY, strlen(EMPTY), 1000);
+        g_assert_true(divides == has(talk->received[HTTP_SERVER],
+                                     "Connection: close\r\n\r\n"));
+        g_assert_true(divides == has(talk->received[HTTP_GUEST],
+                                     "Connection: close\r\n\r\n"));
+        g_assert_true(divides != has(talk->received[HTTP_SERVER], GET));
+        g_assert_true(divides == is_over(talk));
+        talk_free(talk);
+    }
+}
+
+/* The request has its response by then. */
+static void test_refused_trailers_are_reported(void)
+{
+    struct talk *talk = talk_of(true,
+                                POST CHUNKED "\r\n"
+                                             "5\r\nhello\r\n",
+                                EMPTY, 1000);
+    static const char trailer[] = "0\r\nAuthorization: " PLACE "\r\n\r\n";
+
+    talk_send(talk, HTTP_GUEST, trailer, strlen(trailer), 1000);
+    g_assert_cmpstr(talk->exchanges->str, ==,
+                    "POST /x 200\nPOST /x refused a secret's placeholder is in "
+                    "a trailer\n");
+    talk_free(talk);
+}
+
 /* Servers differ in whether they take such a field for the request's own. */
 static void test_other_methods_and_paths_are_judged(void)
 {
@@ -268,6 +310,10 @@ int main(int argc, char **argv)
                     test_a_refused_request_keeps_the_connection);
     g_test_add_func("/policy/paths are judged without the query",
                     test_paths_are_judged_without_the_query);
+    g_test_add_func("/policy/a request with a body is the last one",
+                    test_a_request_with_a_body_is_the_last_one);
+    g_test_add_func("/secrets/refused trailers are reported",
+                    test_refused_trailers_are_reported);
     g_test_add_func("/policy/fields with other methods and paths are judged",
                     test_other_methods_and_paths_are_judged);
     g_test_add_func("/policy/many fields with other methods are refused",

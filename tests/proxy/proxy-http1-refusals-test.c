@@ -37,7 +37,7 @@ static struct talk *talk_of(bool tls, const char *guest, const char *server,
                             size_t size)
 {
     const struct talk_step steps[TALK_STEPS] = { G(guest), S(server) };
-    struct talk *talk = talk_new(tls);
+    struct talk *talk = talk_new_whole(tls);
 
     talk_run(talk, steps, size);
     return talk;

@@ -53,7 +53,7 @@ static void run(const struct exchange *exchange, bool tls, size_t size)
 {
     g_autofree char *from_guest = all_sent(exchange->steps, HTTP_GUEST);
     g_autofree char *from_server = all_sent(exchange->steps, HTTP_SERVER);
-    struct talk *talk = talk_new(tls);
+    struct talk *talk = talk_new_whole(tls);
     const struct http_relay_ops *ops = talk->relay->ops;
 
     talk_run(talk, exchange->steps, size);
@@ -276,7 +276,7 @@ static void test_absolute_targets(void)
 static void test_a_request_waits_for_the_response_before_it(void)
 {
     static const char two[] = REQUEST POST "Content-Length: 3\r\n\r\nabc";
-    struct talk *talk = talk_new(true);
+    struct talk *talk = talk_new_whole(true);
 
     talk_send(talk, HTTP_GUEST, two, strlen(two), 1000);
     g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==, REQUEST);
@@ -288,10 +288,44 @@ static void test_a_request_waits_for_the_response_before_it(void)
     talk_free(talk);
 }
 
+/* The number of a head that the relay waits for. */
+static unsigned begun(struct talk *talk)
+{
+    return talk->relay->ops->begun_head(talk->relay);
+}
+
+static void test_a_begun_head_is_known(void)
+{
+    static const char part[] = "GET /x HTT", line[] = "P/1.1\r\n",
+                      rest[] = HOST "\r\n";
+    struct talk *talk = talk_new_whole(true);
+
+    g_assert_cmpuint(begun(talk), ==, 0);
+    for (unsigned i = 1; i < 3; i++) {
+        talk_send(talk, HTTP_GUEST, part, strlen(part), 1);
+        g_assert_cmpuint(begun(talk), ==, i);
+        talk_send(talk, HTTP_GUEST, line, strlen(line), 1);
+        g_assert_cmpuint(begun(talk), ==, i);
+        talk_send(talk, HTTP_GUEST, rest, strlen(rest), 1);
+        g_assert_cmpuint(begun(talk), ==, 0);
+        talk_send(talk, HTTP_SERVER, EMPTY, strlen(EMPTY), 1000);
+        g_assert_cmpuint(begun(talk), ==, 0);
+    }
+    /* One that must wait is not late. */
+    talk_send(talk, HTTP_GUEST, REQUEST, strlen(REQUEST), 1000);
+    talk_send(talk, HTTP_GUEST, part, strlen(part), 1000);
+    g_assert_cmpuint(begun(talk), ==, 0);
+    talk_send(talk, HTTP_SERVER, EMPTY, strlen(EMPTY), 1000);
+    g_assert_cmpuint(begun(talk), ==, 4);
+    talk_end(talk, HTTP_GUEST);
+    g_assert_cmpuint(begun(talk), ==, 0);
+    talk_free(talk);
+}
+
 /* The end of a guest that waits for a response must be noticed. */
 static void test_a_guest_is_read_while_it_waits(void)
 {
-    struct talk *talk = talk_new(true);
+    struct talk *talk = talk_new_whole(true);
 
     talk_send(talk, HTTP_GUEST, REQUEST, strlen(REQUEST), 1000);
     g_assert_true(talk->relay->ops->wants(talk->relay, HTTP_GUEST));
@@ -304,7 +338,7 @@ static void test_a_guest_is_read_while_it_waits(void)
 
 static void test_a_request_without_response_is_reported(void)
 {
-    struct talk *talk = talk_new(true);
+    struct talk *talk = talk_new_whole(true);
 
     talk_send(talk, HTTP_GUEST, REQUEST, strlen(REQUEST), 1000);
     g_assert_cmpstr(talk->exchanges->str, ==, "");
@@ -317,7 +351,7 @@ static void test_a_request_without_response_is_reported(void)
 
 static void test_each_request_is_judged_by_the_current_policy(void)
 {
-    struct talk *talk = talk_new(true);
+    struct talk *talk = talk_new_whole(true);
     struct network_policy *none = g_new0(struct network_policy, 1);
 
     none->kind = NETWORK_DISABLED;
@@ -376,7 +410,7 @@ enum { BULK = 1 << 20, BOUND = 256 << 10 };
 static void stall_in(enum http_side from, const char *before,
                      const char *request, size_t size)
 {
-    struct talk *talk = talk_new(true);
+    struct talk *talk = talk_new_whole(true);
     g_autofree char *bulk = g_strnfill(BULK, 'b');
     enum http_side to = from == HTTP_GUEST ? HTTP_SERVER : HTTP_GUEST;
 
@@ -438,7 +472,7 @@ static void test_refused_requests_wait_for_the_guest(void)
 static void test_output_stays_in_its_place(void)
 {
     static const char more[] = "and more of the same";
-    struct talk *talk = talk_new(true);
+    struct talk *talk = talk_new_whole(true);
     struct http_relay *relay = talk->relay;
     g_autofree char *copy = NULL;
     const uint8_t *data;
@@ -469,6 +503,7 @@ int main(int argc, char **argv)
                     test_absolute_targets);
     g_test_add_func("/relay/a request waits for the response before it",
                     test_a_request_waits_for_the_response_before_it);
+    g_test_add_func("/relay/a begun head is known", test_a_begun_head_is_known);
     g_test_add_func("/relay/a guest is read while it waits",
                     test_a_guest_is_read_while_it_waits);
     g_test_add_func("/relay/a request without response is reported",

@@ -69,6 +69,31 @@ static void test_limit_of_server(void)
     world_free(world);
 }
 
+/* The guest has the last limit of many, also of those that came before it has
+ * acknowledged one. */
+static void test_many_limits(void)
+{
+    struct world *world = world_new();
+
+    world_run(world);
+    for (uint32_t i = 0; i < 200; i++) {
+        const nghttp2_settings_entry limit = {
+            NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, i % 2 ? 5 : 7 + i
+        };
+
+        guest_of(world)->holds = i % 20 < 10;
+        nghttp2_submit_settings(server_of(world)->session, NGHTTP2_FLAG_NONE,
+                                &limit, 1);
+        world_run(world);
+    }
+    g_assert_cmpuint(
+        nghttp2_session_get_remote_settings(
+            guest_of(world)->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
+        ==, 5);
+    world_expect_alive(world);
+    world_free(world);
+}
+
 /* Frames of a raw guest, whose SETTINGS are sent already. */
 static void inject(struct world *world, enum http_side side, unsigned count,
                    uint8_t type, uint8_t flags, int32_t id, const char *payload,
@@ -375,12 +400,45 @@ static void test_end_of_server(void)
     world_free(world);
 }
 
+static unsigned begun(struct world *world)
+{
+    return world->relay->ops->begun_head(world->relay);
+}
+
+/* Of the list of fields in a HEADERS frame and those that continue it. */
+static void test_begun_head(void)
+{
+    static const char half[] = { 0, 0, 1, NGHTTP2_CONTINUATION, 4, 0, 0, 0, 1 };
+    struct world *world = world_new();
+
+    world_run(world);
+    g_assert_cmpuint(begun(world), ==, 0);
+    inject(world, HTTP_GUEST, 1, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1,
+           "\x82\x87\x84", 3);
+    world_run(world);
+    g_assert_cmpuint(begun(world), ==, 1);
+    /* The frame that ends it lacks its last byte. */
+    peer_inject(guest_of(world), half, sizeof(half));
+    world_run(world);
+    g_assert_cmpuint(begun(world), ==, 1);
+    peer_inject(guest_of(world), "\x83", 1);
+    world_run(world);
+    g_assert_cmpuint(begun(world), ==, 0);
+    inject(world, HTTP_GUEST, 1, NGHTTP2_HEADERS, 0, 3, "\x82", 1);
+    world_run(world);
+    g_assert_cmpuint(begun(world), ==, 2);
+    world_free(world);
+}
+
 int main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/streams above the limit are refused",
                     test_too_many_streams);
     g_test_add_func("/the guest gets the server's limit", test_limit_of_server);
+    g_test_add_func("/the guest gets the last of many limits",
+                    test_many_limits);
+    g_test_add_func("/a begun head is known", test_begun_head);
     g_test_add_func("/floods end the connection", test_floods);
     g_test_add_func("/unread acknowledgements end the connection",
                     test_unread_acks);

@@ -439,6 +439,16 @@ static void test_secrets_in_trailers(void)
     g_assert_nonnull(
         strstr(world->told->str, "POST / 0 refused: a placeholder "));
 
+    /* Also of a request that has its response. */
+    pair = start(world, "POST", "/1", false);
+    peer_answer(server_of(world), pair.server, OK, true);
+    world_run(world);
+    pair.guest->trailer = "x-api-key: " PLACEHOLDER;
+    peer_send_trailer(guest_of(world), pair.guest);
+    world_run(world);
+    g_assert_nonnull(
+        strstr(world->told->str, "POST /1 0 refused: a placeholder "));
+
     pair = start(world, "GET", "/2", true);
     pair.server->trailer = "x-echo: " SECRET;
     peer_answer(server_of(world), pair.server, OK, false);

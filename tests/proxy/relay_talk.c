@@ -38,11 +38,11 @@ static json_t *read_json(const char *text)
     return value;
 }
 
-static void configure(struct talk *talk)
+static void configure(struct talk *talk, const char *exceptions)
 {
-    json_t *policy = read_json("{\"allow\":[\"intercept:" NAME "\","
-                               "\"deny:DELETE:" NAME "\","
-                               "\"deny:" NAME "/private\"]}");
+    g_autofree char *entries = g_strdup_printf(
+        "{\"allow\":[\"intercept:" NAME "\"%s]}", exceptions);
+    json_t *policy = read_json(entries);
     json_t *secrets = read_json(
         "[" SECRET("TOKEN", PLACE, VALUE, NAME) "," SECRET(
             "OTHER", OTHER, "value-of-another", "other.example.org") "]");
@@ -58,7 +58,7 @@ static void configure(struct talk *talk)
     json_decref(secrets);
 }
 
-struct talk *talk_new(bool tls)
+static struct talk *make(bool tls, const char *exceptions)
 {
     struct talk *talk = g_new0(struct talk, 1);
 
@@ -67,7 +67,7 @@ struct talk *talk_new(bool tls)
     talk->context.tls = tls;
     talk->context.exchanged = on_exchange;
     talk->context.opaque = talk;
-    configure(talk);
+    configure(talk, exceptions);
     talk->context.policy = talk->policy;
     talk->relay = http1_relay_new(&talk->context);
     talk->exchanges = g_string_new(NULL);
@@ -76,6 +76,16 @@ struct talk *talk_new(bool tls)
         talk->received[side] = g_string_new(NULL);
     }
     return talk;
+}
+
+struct talk *talk_new(bool tls)
+{
+    return make(tls, ",\"deny:DELETE:" NAME "\",\"deny:" NAME "/private\"");
+}
+
+struct talk *talk_new_whole(bool tls)
+{
+    return make(tls, "");
 }
 
 void talk_free(struct talk *talk)

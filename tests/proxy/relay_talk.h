@@ -59,7 +59,10 @@ struct talk {
     bool stalled[2]; /* do not write to this side */
 };
 
+/* Some requests are refused: DELETE, and those for /private. */
 struct talk *talk_new(bool tls);
+/* All are allowed. */
+struct talk *talk_new_whole(bool tls);
 void talk_free(struct talk *talk);
 
 /* Send the bytes, at most size at a time, or end the side; and let the relay
