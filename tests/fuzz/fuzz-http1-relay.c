@@ -4,11 +4,12 @@
  * relay (http1_relay.h).
  *
  * The first byte's bits: 0 TLS; 1 the guest reads only when the relay waits for
- * that. Then texts, each behind the byte 255 and a letter: G a guest's, S a
- * server's; g and s: it ends. The result must not depend on how the texts are
- * divided. A separate, naive reader must find in the server's input exactly the
- * requests that were reported, all of them allowed, and no value of a secret
- * but in its field with TLS; and none in a head that the guest gets.
+ * that; 2 all requests are allowed. Then texts, each behind the byte 255 and a
+ * letter: G a guest's, S a server's; g and s: it ends. The result must not
+ * depend on how the texts are divided. A separate, naive reader must find in
+ * the server's input exactly the requests that were reported, all of them
+ * allowed, and no value of a secret but in its field with TLS; and none in a
+ * head that the guest gets.
  */
 #include <glib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { BIT_TLS = 1, BIT_SLOW = 2 };
+enum { BIT_TLS = 1, BIT_SLOW = 2, BIT_WHOLE = 4 };
 
 /* More than a body's bound and a head. */
 enum { OUTPUT_MAX = 256 << 10 };
@@ -55,7 +56,8 @@ static void send_text(struct talk *talk, uint8_t bits, enum http_side side,
 static struct talk *run(uint8_t bits, const char *data, size_t size,
                         size_t step)
 {
-    struct talk *talk = talk_new(bits & BIT_TLS);
+    struct talk *talk = bits & BIT_WHOLE ? talk_new_whole(bits & BIT_TLS)
+                                         : talk_new(bits & BIT_TLS);
     const char *at = memchr(data, 255, size), *end = data + size;
 
     while (at && at + 1 < end) {

@@ -11,6 +11,7 @@
  *     60-6f  flags, the stream, a length; "name:value\n" lines of a HEADERS
  *            frame, in literals
  *     70     the side ends
+ *     72     the policy changes: requests for /later are refused, or not
  *     71     the side reads no more, or reads again
  *
  * Both sides have sent their SETTINGS before. A separate reader of the output
@@ -30,6 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define NAME        "api.example.org"
 #define PLACEHOLDER "stepback-abcdefghijklmnopqrstuvwx"
 #define SECRET      "s3cret-value-of-a-token"
+#define BASE64      "czNjcmV0LXZhbHVlLW9mLWEtdG9rZW4"
 
 static const uint8_t magic[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 static const uint8_t settings[9] = { [3] = NGHTTP2_SETTINGS };
@@ -41,6 +43,7 @@ struct reader {
     GByteArray *bytes, *block;
     nghttp2_hd_inflater *inflater;
     bool holds;
+    bool guest_knows; /* the value of the secret */
 };
 
 struct world {
@@ -50,6 +53,7 @@ struct world {
     GByteArray *input[2]; /* that the relay has not taken */
     struct reader readers[2];
     bool has_failed;
+    bool refuses_later;
 };
 
 static void exchanged(const struct http_exchange *exchange, void *opaque)
@@ -62,12 +66,27 @@ static void exchanged(const struct http_exchange *exchange, void *opaque)
 
 /* ---- the output ---------------------------------------------------------- */
 
+static bool is_override(const char *name)
+{
+    return strcmp(name, "x-http-method-override") == 0 ||
+           strcmp(name, "x-original-url") == 0;
+}
+
 static void check_field(const struct reader *reader, const char *name,
                         const char *value)
 {
     if (reader->side == HTTP_GUEST) {
         g_assert_null(strstr(value, SECRET));
+        g_assert_null(strstr(value, BASE64));
+        g_assert_null(strstr(name, SECRET));
         return;
+    }
+    if (strstr(value, SECRET) || strstr(value, BASE64))
+        g_assert_true(reader->guest_knows ||
+                      strcmp(name, "authorization") == 0);
+    if (is_override(name)) {
+        g_assert_cmpstr(value, !=, "/private");
+        g_assert_cmpint(g_ascii_strcasecmp(value, "TRACE"), !=, 0);
     }
     g_assert_true(name[0] == ':' || !strstr(value, PLACEHOLDER));
     g_assert_cmpstr(name, !=, "host");
@@ -270,6 +289,28 @@ static void put_fields(GByteArray *input, const uint8_t *step,
     g_byte_array_free(block, TRUE);
 }
 
+static void make_policy(struct network_policy *policy, bool refuses_later)
+{
+    json_t *json = json_pack(
+        "{s:[s,s,s]}", "allow", "intercept:" NAME, "deny:" NAME "/private",
+        refuses_later ? "deny:" NAME "/later" : "deny:DELETE:" NAME);
+
+    g_assert_true(network_policy_parse(json, policy, NULL));
+    json_decref(json);
+}
+
+/* A relay that is not allowed to go on is freed (connections.c). */
+static void change_policy(struct world *world)
+{
+    world->refuses_later = !world->refuses_later;
+    make_policy(&world->policy, world->refuses_later);
+    if (!world->relay->ops->is_allowed(world->relay)) {
+        world->has_failed = true;
+        for (int side = 0; side < 2; side++)
+            world->readers[side].holds = true;
+    }
+}
+
 /* Return the number of bytes that the step has; 0: it is cut off. */
 static size_t take_step(struct world *world, const uint8_t *step, size_t size)
 {
@@ -296,6 +337,8 @@ static size_t take_step(struct world *world, const uint8_t *step, size_t size)
         put_fields(input, step, step + head, length);
     } else if (kind == 0x70) {
         world->relay->ops->end(world->relay, side);
+    } else if (kind == 0x72) {
+        change_policy(world);
     } else {
         world->readers[side].holds = !world->readers[side].holds;
     }
@@ -313,18 +356,9 @@ static void make_secrets(struct world *world)
     json_decref(list);
 }
 
-static void make_policy(struct network_policy *policy)
-{
-    json_t *json = json_pack("{s:[s,s]}", "allow", "intercept:" NAME,
-                             "deny:" NAME "/private");
-
-    g_assert_true(network_policy_parse(json, policy, NULL));
-    json_decref(json);
-}
-
 static void set_up(struct world *world)
 {
-    make_policy(&world->policy);
+    make_policy(&world->policy, false);
     world->context.name = NAME;
     world->context.port = 443;
     world->context.tls = true;
@@ -358,12 +392,20 @@ static void tear_down(struct world *world)
     g_free(world);
 }
 
+/* Return whether the input has a part of the value that is long enough to make
+ * the rest of it by header compression. */
+static bool knows(const uint8_t *data, size_t size)
+{
+    return memmem(data, size, SECRET, 6) || memmem(data, size, BASE64, 6);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct world *world = g_new0(struct world, 1);
     size_t at = 0, used = 1;
 
     set_up(world);
+    world->readers[HTTP_SERVER].guest_knows = knows(data, size);
     run(world);
     while (at < size && used > 0) {
         used = take_step(world, data + at, size - at);
