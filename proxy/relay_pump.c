@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <string.h>
 
 /* Reads of a turn, before other connections get theirs. */
 enum { READS_MAX = 16 };
@@ -17,6 +18,8 @@ static enum http_side other(enum http_side side)
 
 static void drop_held(struct relay_pump_side *side)
 {
+    if (side->held)
+        explicit_bzero(side->held, side->end);
     g_clear_pointer(&side->held, g_free);
     side->start = side->end = 0;
 }
@@ -96,6 +99,8 @@ static bool read_side(struct relay_pump *pump, enum http_side from)
     taken = give(pump, from, data, (size_t)n);
     if (taken >= 0 && taken < n)
         hold(side, data + taken, (size_t)(n - taken));
+    /* A server may send the value of a secret back. */
+    explicit_bzero(data, (size_t)n);
     return true;
 }
 

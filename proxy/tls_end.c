@@ -142,6 +142,7 @@ SSL_CTX *tls_end_context(const SSL_METHOD *method)
     SSL_CTX_set_security_level(context, SECURITY_LEVEL);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
                                      SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_CLEANSE_PLAINTEXT |
                                      SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS |
                                   SSL_MODE_ENABLE_PARTIAL_WRITE |

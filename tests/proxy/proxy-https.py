@@ -153,6 +153,20 @@ def test_secrets_stay_outside(world):
         equal(Answers.seen[-1][2], PLACEHOLDER, "without secrets")
 
 
+def test_values_are_cleared(world):
+    """Also copies in buffers: those of its head, which is long, and of the
+    control channel."""
+    with https(world) as (running, port):
+        for fill in ("", "x" * 3000):
+            found = curl(running, port, "--header", f"X-Fill: {fill}",
+                         "--header", f"Authorization: Bearer {PLACEHOLDER}",
+                         "--header", f"X-More: {fill}", "/v1/a")
+            check(Answers.seen[-1][2] == f"Bearer {VALUE}", found)
+        check(running.count_in_memory(VALUE) > 0, "the value is not found")
+        running.request("configure", {"secrets": []})
+        equal(running.count_in_memory(VALUE), 0, "copies of the value")
+
+
 def test_http_2_is_not_offered_to_an_http_1_server(world):
     with https(world) as (running, port):
         found = curl(running, port, "--http2", "--write-out",

@@ -254,6 +254,19 @@ class Proxy:
                     return int(line.split()[1])
         return 0
 
+    def count_in_memory(self, text):
+        """How often the process has the text in memory that it may write."""
+        count = 0
+        with open(f"/proc/{self.process.pid}/maps", encoding="ascii") as maps, \
+                open(f"/proc/{self.process.pid}/mem", "rb", 0) as memory:
+            for line in maps:
+                part, rights = line.split()[:2]
+                begin, end = (int(word, 16) for word in part.split("-"))
+                if rights.startswith("rw"):
+                    memory.seek(begin)
+                    count += memory.read(end - begin).count(text.encode())
+        return count
+
     def close(self):
         """Close the control channel: the proxy must end by itself."""
         self.control.shutdown(socket.SHUT_RDWR)
