@@ -254,6 +254,14 @@ class Proxy:
                     return int(line.split()[1])
         return 0
 
+    def is_readable(self):
+        """Whether the process's memory is; only root's is, as a rule."""
+        try:
+            with open(f"/proc/{self.process.pid}/mem", "rb", 0):
+                return True
+        except OSError:
+            return False
+
     def count_in_memory(self, text):
         """How often the process has the text in memory that it may write."""
         count = 0
