@@ -252,27 +252,44 @@ static void on_server(uint32_t events, void *opaque)
     settle(connection);
 }
 
-static void on_dialed(int fd, const struct network_address *address,
-                      void *opaque)
+/* fd: to the server; or -1, and problem is the reason. */
+static void on_reached(int fd, const char *problem, void *opaque)
 {
     struct connection *connection = opaque;
 
     connection->connect_until = 0;
     if (fd >= 0) {
         connection->server_fd = fd;
-        network_address_format(address, connection->address);
         if (connection_intercept_is_on(connection)) {
             intercepted_connect(connection->intercepted, fd);
             connection_intercept_run(connection);
         }
         write_up(connection);
     } else {
-        g_autofree char *reason = g_strdup_printf("cannot connect: %s",
-                                                  g_strerror(-fd));
-
-        connection_intercept_fail(connection, reason);
+        connection_intercept_fail(connection, problem);
     }
     settle(connection);
+}
+
+static void on_dialed(int fd, const struct network_address *address,
+                      void *opaque)
+{
+    struct connection *connection = opaque;
+    bool upstream = connection->upstream.used;
+    g_autofree char *problem = NULL;
+
+    if (fd >= 0)
+        network_address_format(address, connection->address);
+    if (fd >= 0 && upstream) {
+        connection->connect_until = g_get_monotonic_time() + UPSTREAM_TIME;
+        upstream_start(&connection->upstream, fd);
+        return;
+    }
+    if (fd < 0)
+        problem = g_strdup_printf("cannot connect%s: %s",
+                                  upstream ? " to the upstream proxy" : "",
+                                  g_strerror(-fd));
+    on_reached(fd, problem, connection);
 }
 
 /* ---- interface ----------------------------------------------------------- */
@@ -285,6 +302,7 @@ struct connection *connection_new(struct poller *poller,
     struct connection *connection = g_new0(struct connection, 1);
 
     connection->poller = connection->dial.poller = poller;
+    connection->upstream.poller = poller;
     connection->target = *target;
     connection->interception = interception;
     connection->ended = ended;
@@ -294,8 +312,9 @@ struct connection *connection_new(struct poller *poller,
     connection->guest.ready = on_guest;
     connection->server.ready = on_server;
     connection->dial.done = on_dialed;
+    connection->upstream.done = on_reached;
     connection->guest.opaque = connection->server.opaque =
-        connection->dial.opaque = connection;
+        connection->dial.opaque = connection->upstream.opaque = connection;
     connection->started = g_get_monotonic_time();
     connection->connect_until = connection->started + CONNECT_TIME;
     guest_check_init(&connection->check, target->kind, connection->target.name,
@@ -346,12 +365,19 @@ guint64 connection_to_guest(const struct connection *connection)
 }
 
 void connection_dial(struct connection *connection,
-                     const struct network_address *addresses, unsigned count)
+                     const struct network_address *addresses, unsigned count,
+                     const struct upstream_server *upstream)
 {
+    const struct connection_target *target = &connection->target;
+
     if (connection->dialed || connection->drained || count == 0)
         return;
     connection->dialed = true;
-    dial_start(&connection->dial, addresses, count, connection->target.port);
+    if (upstream)
+        upstream_prepare(&connection->upstream, upstream, target->name,
+                         target->port);
+    dial_start(&connection->dial, addresses, count,
+               upstream ? upstream->port : target->port);
 }
 
 void connection_give_up(struct connection *connection, const char *allow,
@@ -371,7 +397,7 @@ unsigned connection_addresses(const struct connection *connection,
 {
     const struct dial *dial = &connection->dial;
 
-    if (dial->next == 0)
+    if (dial->next == 0 || connection->upstream.used)
         return 0;
     *ret_list = &dial->addresses[dial->next - 1];
     return connection->server_fd >= 0 ? 1 : dial->count - dial->next + 1;
@@ -400,9 +426,12 @@ void connection_go_on(struct connection *connection)
 
 void connection_tick(struct connection *connection, gint64 now)
 {
+    const char *upstream = upstream_describe_silence(&connection->upstream);
+
     if (connection->connect_until > 0 && now >= connection->connect_until)
-        connection_intercept_fail(connection,
-                                  "cannot connect: no server answers in 15 s");
+        connection_intercept_fail(
+            connection,
+            upstream ? upstream : "cannot connect: no server answers in 15 s");
     else if (connection->drain_until > 0 && now >= connection->drain_until)
         connection_parts_end(connection, true, NULL);
     else if (connection->head_until > 0 && now >= connection->head_until) {

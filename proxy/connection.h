@@ -18,6 +18,7 @@
 #include "proxy/connection_report.h"
 #include "proxy/intercepted.h"
 #include "proxy/poller.h"
+#include "proxy/upstream.h"
 
 /* fd (taken) is the guest's side, a stream. interception is borrowed. */
 struct connection *connection_new(struct poller *poller,
@@ -38,17 +39,20 @@ void connection_describe(const struct connection *connection,
 guint64 connection_from_guest(const struct connection *connection);
 guint64 connection_to_guest(const struct connection *connection);
 
-/* Connect to one of the addresses. Calls after the first are ignored. */
+/* Connect to one of the addresses. Calls after the first are ignored. upstream:
+ * they are this server's, which is asked for a connection to the name; NULL:
+ * they are the name's. */
 void connection_dial(struct connection *connection,
-                     const struct network_address *addresses, unsigned count);
+                     const struct network_address *addresses, unsigned count,
+                     const struct upstream_server *upstream);
 
 /* The name has no address that may be used. allow: the policy refuses them, and
  * this entry would allow one; or NULL. */
 void connection_give_up(struct connection *connection, const char *allow,
                         const char *reason);
 
-/* Set ret_list to the addresses (borrowed) that the connection uses or still
- * tries. Return their number. */
+/* Set ret_list to the addresses (borrowed) of the name that the connection uses
+ * or still tries. Return their number: 0 for that of an upstream. */
 unsigned connection_addresses(const struct connection *connection,
                               const struct network_address **ret_list);
 

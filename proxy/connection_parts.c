@@ -23,6 +23,7 @@ void connection_parts_close_server(struct connection *connection)
     const struct linger at_once = { .l_onoff = 1 };
 
     dial_stop(&connection->dial);
+    upstream_stop(&connection->upstream);
     if (connection->server_fd < 0)
         return;
     if (connection->reset)

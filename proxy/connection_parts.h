@@ -12,6 +12,7 @@
 #include "proxy/dial.h"
 #include "proxy/flow.h"
 #include "proxy/intercepted.h"
+#include "proxy/upstream.h"
 
 /* Until a server is connected; until a guest has sent what must be checked as a
  * whole; until an end that is gone has left nothing; until a guest has read a
@@ -37,6 +38,7 @@ struct connection {
     struct intercepted *intercepted; /* NULL: the flows are used */
     char *no_server; /* the reason, until the guest can be told */
     struct dial dial;
+    struct upstream upstream; /* after the dial, if it is used */
     bool dialed;
 
     bool over, reset;      /* reset: an end was not closed in order */

@@ -21,6 +21,7 @@ struct connections {
     void *opaque;
     struct network_policy policy;
     struct interception interception;
+    struct upstream_server upstreams[UPSTREAMS_MAX];
     GHashTable *open; /* by id */
     gint64 last_id;
     guint tick_timer;
@@ -85,6 +86,8 @@ void connections_free(struct connections *connections)
     leaves_free(connections->interception.leaves);
     secrets_free(connections->interception.secrets);
     SSL_CTX_free(connections->interception.to_guests);
+    for (unsigned i = 0; i < UPSTREAMS_MAX; i++)
+        upstream_server_clear(&connections->upstreams[i]);
     g_free(connections);
 }
 
@@ -158,6 +161,15 @@ void connections_configure(struct connections *connections,
         if (objection)
             connection_revoke(at->data, objection);
     }
+}
+
+void connections_set_upstream(struct connections *connections, unsigned i,
+                              unsigned port, const char *authorization)
+{
+    struct upstream_server *server = &connections->upstreams[i];
+
+    upstream_server_clear(server);
+    *server = (struct upstream_server){ port, g_strdup(authorization) };
 }
 
 gboolean connections_set_secrets(struct connections *connections, json_t *list,
@@ -265,8 +277,7 @@ void connections_add(struct connections *connections,
                         connection);
     if (!connections->tick_timer)
         connections->tick_timer = g_timeout_add(TICK_MS, tick, connections);
-    if (!connections->callbacks->resolve(target->id, target->name,
-                                         connections->opaque))
+    if (!connections->callbacks->resolve(target, connections->opaque))
         connection_give_up(connection, NULL, "the name cannot be resolved now");
 }
 
@@ -289,7 +300,7 @@ void connections_resolved(struct connections *connections, gint64 id,
             permitted[found++] = addresses[i];
     }
     if (found > 0) {
-        connection_dial(connection, permitted, found);
+        connection_dial(connection, permitted, found, NULL);
         return;
     }
     if (count > 0)
@@ -300,6 +311,26 @@ void connections_resolved(struct connections *connections, gint64 id,
         reason = g_strdup_printf("cannot resolve the name: %s",
                                  problem ? problem : "it has no address");
     connection_give_up(connection, count > 0 ? text : NULL, reason);
+}
+
+void connections_resolved_upstream(struct connections *connections, gint64 id,
+                                   unsigned i,
+                                   const struct network_address *addresses,
+                                   unsigned count, const char *problem)
+{
+    struct connection *connection = g_hash_table_lookup(connections->open, &id);
+    const struct upstream_server *server = &connections->upstreams[i];
+    g_autofree char *reason = NULL;
+
+    if (!connection)
+        return;
+    if (count > 0 && server->port > 0) {
+        connection_dial(connection, addresses, count, server);
+        return;
+    }
+    reason = g_strdup_printf("cannot resolve the upstream proxy's name: %s",
+                             problem ? problem : "it has no address");
+    connection_give_up(connection, NULL, reason);
 }
 
 void connections_certified(struct connections *connections, const char *name,

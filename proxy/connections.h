@@ -20,12 +20,15 @@ enum { CONNECTIONS_MAX = 1000 };
  * bodies and heads of both sides (http2_parts.h), and OpenSSL's. */
 enum { INTERCEPTED_MAX = 250, INTERCEPTED_BYTES = 4 << 20 };
 
+enum { UPSTREAMS_MAX = 2 };
+
 struct connections;
 
 struct connections_callbacks {
-    /* Request the addresses of a name, for connections_resolved(). Return false
-     * if that is not possible now. */
-    bool (*resolve)(gint64 id, const char *name, void *opaque);
+    /* Request the addresses of a name, for connections_resolved(), or those of
+     * the upstream proxy for it, for connections_resolved_upstream(). Return
+     * false if that is not possible now. */
+    bool (*resolve)(const struct connection_target *target, void *opaque);
     /* Request a certificate for a name, for connections_certified(), in the
      * same manner. */
     bool (*certify)(const char *name, void *opaque);
@@ -61,6 +64,11 @@ void connections_free(struct connections *connections);
 void connections_configure(struct connections *connections,
                            const struct network_policy *policy);
 
+/* Set an upstream proxy (i is below UPSTREAMS_MAX) for connections that are not
+ * resolved yet. authorization: a field's value, or NULL. */
+void connections_set_upstream(struct connections *connections, unsigned i,
+                              unsigned port, const char *authorization);
+
 /* Replace the secrets by a JSON list, which is not kept (secrets.h). */
 gboolean connections_set_secrets(struct connections *connections, json_t *list,
                                  GError **error);
@@ -74,6 +82,13 @@ void connections_add(struct connections *connections,
 void connections_resolved(struct connections *connections, gint64 id,
                           const struct network_address *addresses,
                           unsigned count, const char *problem);
+
+/* The same, but a connection goes through upstream proxy i, whose addresses
+ * these are. The host's user has chosen it: they are not judged. */
+void connections_resolved_upstream(struct connections *connections, gint64 id,
+                                   unsigned i,
+                                   const struct network_address *addresses,
+                                   unsigned count, const char *problem);
 
 /* The certificate of a name, as for leaves_put(). */
 void connections_certified(struct connections *connections, const char *name,

@@ -34,6 +34,50 @@ struct control {
 
 /* ---- requests ------------------------------------------------------------ */
 
+/* The value becomes a line of a request. */
+static bool is_field_value(const char *text)
+{
+    for (; text && *text; text++) {
+        if (!g_ascii_isprint(*text))
+            return false;
+    }
+    return true;
+}
+
+static gboolean take_upstream(struct control *control, unsigned i,
+                              json_t *upstream, GError **error)
+{
+    const char *authorization = NULL;
+    gint64 port = 0;
+
+    if (!message_get_int(upstream, "port", 1, 65535, &port, error))
+        return FALSE;
+    authorization = json_string_value(
+        json_object_get(upstream, "authorization"));
+    if (!is_field_value(authorization)) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'authorization' must be printable");
+        return FALSE;
+    }
+    connections_set_upstream(control->connections, i, (unsigned)port,
+                             authorization);
+    return TRUE;
+}
+
+static gboolean take_upstreams(struct control *control, json_t *list,
+                               GError **error)
+{
+    for (unsigned i = 0; list && i < UPSTREAMS_MAX; i++) {
+        json_t *upstream = json_array_get(list, i);
+
+        if (!upstream)
+            connections_set_upstream(control->connections, i, 0, NULL);
+        else if (!take_upstream(control, i, upstream, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static json_t *configure(struct control *control, json_t *payload,
                          GError **error)
 {
@@ -41,6 +85,9 @@ static json_t *configure(struct control *control, json_t *payload,
     json_t *wanted = json_object_get(payload, "network_policy");
     json_t *secrets = json_object_get(payload, "secrets");
 
+    /* Connections may begin with the policy. */
+    if (!take_upstreams(control, json_object_get(payload, "upstreams"), error))
+        return NULL;
     /* The policy first: secrets that are refused must not keep an older one in
      * force. */
     if (wanted && !network_policy_parse(wanted, policy, error))
@@ -78,10 +125,13 @@ static json_t *take_addresses(struct control *control, json_t *payload,
     struct network_address addresses[ADDRESSES_MAX];
     json_t *list = json_object_get(payload, "addresses"), *value;
     const char *problem = json_string_value(json_object_get(payload, "error"));
-    gint64 id = 0;
+    gint64 id = 0, upstream = -1;
+    unsigned count = (unsigned)MIN(json_array_size(list), ADDRESSES_MAX);
     size_t i;
 
-    if (!message_get_int(payload, "id", 0, G_MAXINT64, &id, error))
+    if (!message_get_int(payload, "id", 0, G_MAXINT64, &id, error) ||
+        !message_get_optional_int(payload, "upstream", 0, UPSTREAMS_MAX - 1,
+                                  &upstream, error))
         return NULL;
     json_array_foreach(list, i, value)
     {
@@ -90,9 +140,13 @@ static json_t *take_addresses(struct control *control, json_t *payload,
         if (!get_address(value, &addresses[i], error))
             return NULL;
     }
-    connections_resolved(control->connections, id, addresses,
-                         (unsigned)MIN(json_array_size(list), ADDRESSES_MAX),
-                         problem);
+    if (upstream >= 0)
+        connections_resolved_upstream(control->connections, id,
+                                      (unsigned)upstream, addresses, count,
+                                      problem);
+    else
+        connections_resolved(control->connections, id, addresses, count,
+                             problem);
     return json_object();
 }
 
@@ -182,13 +236,14 @@ static const struct control_service service = {
 
 /* ---- events -------------------------------------------------------------- */
 
-static bool resolve(gint64 id, const char *name, void *opaque)
+static bool resolve(const struct connection_target *target, void *opaque)
 {
     struct control *control = opaque;
 
     return control_server_send(
         control->server, "event.resolve",
-        json_pack("{s:I, s:s}", "id", (json_int_t)id, "name", name));
+        json_pack("{s:I, s:s, s:i}", "id", (json_int_t)target->id, "name",
+                  target->name, "port", (int)target->port));
 }
 
 static bool certify(const char *name, void *opaque)

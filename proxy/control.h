@@ -4,15 +4,18 @@
  *
  * JSON Lines on an inherited socket, in the format of message.h:
  *
- *     configure {network_policy, secrets}
+ *     configure {network_policy, secrets, upstreams}
  *                              its addresses may belong to a name although they
  *                              are not public (address_rules.h), and its rules
  *                              judge intercepted requests; secrets: a list
  *                              (secrets.h), which replaces the last one;
- *                              absent: unchanged
- *     resolved {id, addresses, error}
+ *                              absent: unchanged; upstreams: a list of
+ *                              {port, authorization}, two at most; a field's
+ *                              value or null; absent: unchanged
+ *     resolved {id, addresses, error, upstream}
  *                              answers event.resolve: a list of texts; error: a
- *                              text or null
+ *                              text or null; upstream: absent, or a position in
+ *                              upstreams, whose addresses these are
  *     certificate {name, chain, key, error}
  *                              answers event.certificate: PEM texts, the leaf
  *                              first in chain; error: a text or null
@@ -23,7 +26,7 @@
  *
  * and to the supervisor:
  *
- *     event.resolve {id, name}
+ *     event.resolve {id, name, port}
  *     event.certificate {name} until half of its life is over, the proxy keeps
  *                              the certificate
  *     event.request {id, name, port, method, path, status, verdict, reason,

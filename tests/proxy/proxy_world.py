@@ -143,6 +143,7 @@ class Proxy:
         self.world = world
         self.addresses = [PUBLIC]
         self.problem = None
+        self.upstream = None  # the position of an upstream proxy
         self.certify = options.get("certify")
         self.events, self.responses = [], {}
         self.last_id = self.last_request = 0
@@ -187,9 +188,11 @@ class Proxy:
             payload = message.get("payload")
             if message["type"] == "event.resolve" and \
                     self.addresses is not None:
-                self.say("resolved", {"id": payload["id"],
-                                      "addresses": self.addresses,
-                                      "error": self.problem})
+                answer = {"id": payload["id"], "addresses": self.addresses,
+                          "error": self.problem}
+                if self.upstream is not None:
+                    answer["upstream"] = self.upstream
+                self.say("resolved", answer)
             elif message["type"] == "event.certificate" and self.certify:
                 self.say("certificate", {"name": payload["name"],
                                          **self.certify(payload["name"])})
