@@ -11,6 +11,7 @@
 #include "agent/client/settings_json.h"
 #include "agent/machine/session_config_check.h"
 #include "agent/wire/env_json.h"
+#include "agent/wire/git_json.h"
 #include "agent/wire/payload.h"
 #include "agent/wire/port_json.h"
 #include "agent/wire/secret_json.h"
@@ -195,32 +196,6 @@ static gboolean parse_agent(struct session_config *config, json_t *payload,
 
 /* ---- the guest's environment --------------------------------------------- */
 
-static const char *const git_fields[] = { "name", "email", NULL };
-
-static gboolean parse_git_value(json_t *git, const char *key, char **ret_value,
-                                GError **error)
-{
-    return parse_copy(git, key, ret_value, error) &&
-           (!*ret_value || git_identity_is_valid(*ret_value) ||
-            payload_invalid(key,
-                            "must be text of at most 256 bytes without "
-                            "control characters, '<' and '>'",
-                            error));
-}
-
-static gboolean parse_git(struct session_config *config, json_t *payload,
-                          GError **error)
-{
-    json_t *git = json_object_get(payload, "git_identity");
-
-    if (!git)
-        return TRUE;
-    return check_object(git, "git_identity", error) &&
-           message_check_known(git, git_fields, error) &&
-           parse_git_value(git, "name", &config->git.name, error) &&
-           parse_git_value(git, "email", &config->git.email, error);
-}
-
 static gboolean parse_certificates(struct session_config *config,
                                    json_t *payload, GError **error)
 {
@@ -245,7 +220,7 @@ static gboolean parse_environment(struct session_config *config,
     return env_from_json(payload, &config->env, error) &&
            payload_get_bytes(payload, "cwd", "path", &config->cwd, error) &&
            parse_copy(payload, "user", &config->user, error) &&
-           parse_git(config, payload, error) &&
+           git_from_json(payload, &config->git, error) &&
            secrets_from_json(json_object_get(payload, "secrets"),
                              config->secrets, error) &&
            parse_certificates(config, payload, error);
@@ -449,10 +424,7 @@ static void add_environment(json_t *payload,
     set_path(payload, "cwd", config->cwd);
     if (config->user)
         json_object_set_new(payload, "user", json_string(config->user));
-    if (config->git.name || config->git.email)
-        json_object_set_new(payload, "git_identity",
-                            json_pack("{s:s*, s:s*}", "name", config->git.name,
-                                      "email", config->git.email));
+    git_add_json(payload, &config->git);
     if (config->secrets->len > 0)
         json_object_set_new(payload, "secrets",
                             secrets_to_json(config->secrets));
