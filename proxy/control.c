@@ -70,7 +70,7 @@ static gboolean take_upstreams(struct control *control, json_t *list,
     for (unsigned i = 0; list && i < UPSTREAMS_MAX; i++) {
         json_t *upstream = json_array_get(list, i);
 
-        if (!upstream)
+        if (!json_is_object(upstream))
             connections_set_upstream(control->connections, i, 0, NULL);
         else if (!take_upstream(control, i, upstream, error))
             return FALSE;

@@ -10,8 +10,9 @@
  *                              judge intercepted requests; secrets: a list
  *                              (secrets.h), which replaces the last one;
  *                              absent: unchanged; upstreams: a list of
- *                              {port, authorization}, two at most; a field's
- *                              value or null; absent: unchanged
+ *                              {port, authorization} or null, two at most;
+ *                              authorization: a field's value or null; absent:
+ *                              unchanged
  *     resolved {id, addresses, error, upstream}
  *                              answers event.resolve: a list of texts; error: a
  *                              text or null; upstream: absent, or a position in
