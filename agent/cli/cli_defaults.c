@@ -25,6 +25,8 @@ static const struct cli_setting settings[] = {
     { "memory", SETTING_STRING, FIELD(memory), "1024" },
     { "persist", SETTING_FLAG, FIELD(persist), "false" },
     { "network", SETTING_STRING, FIELD(network), "open" },
+    { "upstream-proxy", SETTING_STRING, FIELD(upstream_proxy),
+      "HTTPS_PROXY and the like" },
     { "env", SETTING_LIST, FIELD(guest.env), "" },
     { "workdir", SETTING_STRING, FIELD(guest.workdir), "the working folder" },
     { "user", SETTING_STRING, FIELD(guest.user), "root" },

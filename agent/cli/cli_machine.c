@@ -11,6 +11,7 @@
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
 #include "agent/machine/guest_image.h"
+#include "agent/machine/upstream_proxy.h"
 #include "common/byte_size.h"
 #include "common/json_bytes.h"
 #include "common/real_path.h"
@@ -26,6 +27,7 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->kernel);
     g_free(machine->initrd);
     g_free(machine->network);
+    g_free(machine->upstream_proxy);
     g_free(machine->guest_undo);
     g_strfreev(machine->more_dirs);
     g_strfreev(machine->publish);
@@ -90,6 +92,11 @@ static char *network_problem(const struct cli_machine *machine)
         return g_strdup("'none' cannot be combined with other entries; a list "
                         "without it already allows nothing else");
     return g_strdup(error->message);
+}
+
+static char *upstream_problem(const struct cli_machine *machine)
+{
+    return g_strdup(upstream_proxy_problem(machine->upstream_proxy));
 }
 
 static char *ports_problem(const struct cli_machine *machine)
@@ -224,11 +231,17 @@ char *cli_machine_problem(const struct cli_machine *machine,
         const char *option;
         char *(*problem)(const struct cli_machine *machine);
     } checks[] = {
-        { "isolation", isolation_problem }, { "memory", memory_problem },
-        { "cpus", cpus_problem },           { "accel", accel_problem },
-        { "backend", backend_problem },     { "guest-undo", undo_problem },
-        { "image", image_problem },         { "no-persist", persist_problem },
-        { "network", network_problem },     { "publish", ports_problem },
+        { "isolation", isolation_problem },
+        { "memory", memory_problem },
+        { "cpus", cpus_problem },
+        { "accel", accel_problem },
+        { "backend", backend_problem },
+        { "guest-undo", undo_problem },
+        { "image", image_problem },
+        { "no-persist", persist_problem },
+        { "network", network_problem },
+        { "publish", ports_problem },
+        { "upstream-proxy", upstream_problem },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
@@ -337,6 +350,8 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
         { "--guest-undo",
           has_text(session, "guest_undo", machine->guest_undo) },
         { "--network", has_network(machine, session) },
+        { "--upstream-proxy",
+          has_text(session, "upstream_proxy", machine->upstream_proxy) },
         { "--publish", cli_ports_are_in(machine->publish,
                                         json_object_get(session, "ports")) },
         { "--copy-folder", has_copy_folders(machine->copy_folders, session) },

@@ -18,7 +18,7 @@ struct cli_machine {
     struct cli_place place;
     char **more_dirs; /* further working folders */
     char *isolation, *rootfs, *image, *accel, *backend, *kernel, *initrd,
-        *network;
+        *network, *upstream_proxy;
     char **publish;
     char **copy_folders; /* for MCP clients */
     char *guest_undo;
@@ -150,6 +150,14 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->new_disk,                                                \
           "same as --persist, with a new disk in place of the kept one",       \
           NULL },                                                              \
+        { "upstream-proxy",                                                    \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->upstream_proxy,                                          \
+          "the proxy that connections to names go through (default: "          \
+          "HTTPS_PROXY and the like), or none",                                \
+          "URL" },                                                             \
         CLI_GUEST_OPTIONS(&(machine)->guest),                                  \
         { "no-template",                                                       \
           0,                                                                   \

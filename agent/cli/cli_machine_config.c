@@ -80,6 +80,7 @@ static gboolean apply(struct session_config *config,
     if (machine->isolation)
         isolation_parse(machine->isolation, &config->isolation);
     replace(&config->rootfs, machine->rootfs);
+    replace(&config->upstream_proxy, machine->upstream_proxy);
     replace(&config->image, machine->image);
     if (machine->memory)
         config->memory_mb = cli_machine_memory(machine);

@@ -250,12 +250,30 @@ static bool print_news(struct net *net, GError **error)
     return true;
 }
 
+/* Say where connections to names go, for a user who looks at the table. */
+static void tell_upstream(const struct net *net)
+{
+    json_t *answer = cli_sandbox_ask(net->record, "network.status", NULL, NULL);
+    json_t *upstream = json_object_get(answer, "upstream");
+    const char *url = json_string_value(json_object_get(upstream, "url"));
+    const char *http = json_string_value(json_object_get(upstream, "http_url"));
+
+    if (url)
+        printf("connections to names go through %s\n", url);
+    if (http)
+        printf("connections to names, port 80, go through %s\n", http);
+    json_decref(answer);
+}
+
 /* A sandbox that ends ends the list, which is no error. */
 static int print(struct net *net)
 {
     g_autoptr(GError) error = NULL;
-    bool ok = print_news(net, &error);
+    bool ok;
 
+    if (net->output.terminal && !net->json)
+        tell_upstream(net);
+    ok = print_news(net, &error);
     if (!ok) {
         cli_options_failed("%s", error->message);
         return CLI_FAILED;

@@ -171,8 +171,9 @@ static gboolean start_network(struct machine *machine, int *ret_fd,
     if (policy->kind == NETWORK_DISABLED)
         return TRUE;
     machine->network = network_new(machine->launch->net, policy, machine->trust,
-                                   machine->log_level, machine->tap,
-                                   &network_callbacks, machine, ret_fd, error);
+                                   machine->upstream, machine->log_level,
+                                   machine->tap, &network_callbacks, machine,
+                                   ret_fd, error);
     for (unsigned i = 0;
          machine->network && i < published_ports_count(machine->ports); i++)
         network_publish(machine->network,
@@ -289,7 +290,10 @@ struct machine *machine_new(const struct machine_kind *kind,
     machine->times.started = g_get_monotonic_time();
     machine->ports = published_ports_new();
     machine->trust = guest_trust_new(config);
-    if (!secret_list_read(config->secrets, error) ||
+    machine->upstream = upstream_proxy_new(config->upstream_proxy);
+    if ((network_policy_has_names(&config->network) &&
+         !upstream_proxy_check(machine->upstream, error)) ||
+        !secret_list_read(config->secrets, error) ||
         !bind_ports(machine, error) ||
         !(machine->launch = launch_new(config, error)) ||
         !kind->prepare(machine, error) || !kind->begin(machine, error)) {
@@ -317,6 +321,7 @@ void machine_free(struct machine *machine)
     fd_close(&machine->tap);
     published_ports_free(machine->ports);
     guest_trust_free(machine->trust);
+    upstream_proxy_free(machine->upstream);
     backends_free(machine->backends);
     launch_free(machine->launch);
     g_free(machine->log_level);

@@ -9,6 +9,7 @@
 #include "agent/machine/backends.h"
 #include "agent/machine/guest_ports.h"
 #include "agent/machine/guest_trust.h"
+#include "agent/machine/upstream_proxy.h"
 #include "agent/machine/launch.h"
 #include "agent/machine/machine_events.h"
 #include "agent/machine/machine_kind.h"
@@ -69,6 +70,7 @@ struct machine {
     int tap; /* the guest's network card; -1: it takes a socket */
     struct network *network;
     struct guest_trust *trust;
+    struct upstream_proxy *upstream;
     struct published_ports *ports;
     struct guest_ports guest_ports;
     bool runs;          /* the guest's process does */

@@ -41,6 +41,7 @@ struct network {
     struct network_proxy *proxy; /* for names */
     struct network_records *records;
     struct guest_trust *trust;
+    const struct upstream_proxy *upstream;
     int ports; /* sockets of published ports go this way */
     const struct network_callbacks *callbacks;
     void *opaque;
@@ -250,8 +251,11 @@ static void on_proxy_status(json_t *payload, const GError *error, json_t *data,
 {
     struct status *status = opaque;
 
-    if (payload)
+    if (payload) {
         json_object_set(status->payload, "names", payload);
+        json_object_set_new(status->payload, "upstream",
+                            upstream_proxy_describe(status->network->upstream));
+    }
     status->done(status->payload, NULL, NULL, status->opaque);
     json_decref(status->payload);
     g_free(status);
@@ -423,9 +427,9 @@ static gboolean begin(struct network *network, struct pairs *pairs,
     network->ports = pairs->ports[0];
     network->link = control_link_new_bounded(pairs->control[0], PEER_LINE_MAX,
                                              &link_callbacks, network);
-    network->proxy = network_proxy_new(pairs->names[0], network->trust,
-                                       log_level, network->records,
-                                       on_proxy_warning, network);
+    network->proxy = network_proxy_new(
+        pairs->names[0], network->trust, network->upstream, log_level,
+        network->records, on_proxy_warning, network);
     name_server_changed(&network->resolv_conf);
     network->guest_dns = choose_guest_dns();
     if (!network_proxy_configure(network->proxy, policy, error))
@@ -438,8 +442,10 @@ static gboolean begin(struct network *network, struct pairs *pairs,
 
 struct network *network_new(const char *program,
                             const struct network_policy *policy,
-                            struct guest_trust *trust, const char *log_level,
-                            int tap, const struct network_callbacks *callbacks,
+                            struct guest_trust *trust,
+                            const struct upstream_proxy *upstream,
+                            const char *log_level, int tap,
+                            const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error)
 {
     struct pairs pairs = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
@@ -447,6 +453,7 @@ struct network *network_new(const char *program,
 
     network->records = network_records_new(callbacks->record, opaque);
     network->trust = trust;
+    network->upstream = upstream;
     network->callbacks = callbacks;
     network->opaque = opaque;
     if (make_pairs(&pairs, tap < 0, error))

@@ -17,6 +17,7 @@
 #include "agent/client/control_link.h"
 #include "agent/machine/guest_trust.h"
 #include "agent/machine/published_ports.h"
+#include "agent/machine/upstream_proxy.h"
 #include "common/network_policy.h"
 
 #define NETWORK_PROGRAM "stepback-net"
@@ -36,14 +37,16 @@ struct network_callbacks {
     void (*ended)(const GError *error, void *opaque);
 };
 
-/* Start program (its path; NULL: not installed). policy is copied; trust is
- * borrowed. tap: the guest's tap device (borrowed), or -1: then ret_fd is the
- * socket for QEMU's stream of frames, and the caller owns it. On failure return
- * NULL with ERROR_VM_LAUNCH_FAILED. */
+/* Start program (its path; NULL: not installed). policy is copied; trust and
+ * upstream are borrowed. tap: the guest's tap device (borrowed), or -1: then
+ * ret_fd is the socket for QEMU's stream of frames, and the caller owns it. On
+ * failure return NULL with ERROR_VM_LAUNCH_FAILED. */
 struct network *network_new(const char *program,
                             const struct network_policy *policy,
-                            struct guest_trust *trust, const char *log_level,
-                            int tap, const struct network_callbacks *callbacks,
+                            struct guest_trust *trust,
+                            const struct upstream_proxy *upstream,
+                            const char *log_level, int tap,
+                            const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error);
 
 /* Free the network; a running process is killed and waiting requests fail. NULL
@@ -64,8 +67,8 @@ void network_configure(struct network *network,
 const char *network_guest_dns(const struct network *network);
 
 /* The answer's payload: "network_policy", "frames" and "bytes" (net/control.h),
- * "connections" (network_records_count()), and with names "names"
- * (network_proxy.h). */
+ * "connections" (network_records_count()), and with names "names" and
+ * "upstream" (network_proxy.h). */
 void network_get_status(struct network *network, control_link_done done,
                         void *opaque);
 

@@ -35,6 +35,7 @@ struct network_proxy {
     int channel;
     char *log_level;
     struct guest_trust *trust;
+    const struct upstream_proxy *upstream;
     struct network_records *records;
     network_proxy_warning warning;
     void *opaque;
@@ -54,32 +55,39 @@ struct network_proxy {
 struct query {
     struct network_proxy *proxy;
     json_int_t id;
+    int upstream; /* the position of a proxy, whose addresses are wanted; or -1
+                   */
 };
 
 static void on_found(char *const *addresses, const char *problem, void *opaque)
 {
     struct query *query = opaque;
-    json_t *list = addresses ? json_array() : NULL;
+    json_t *list = addresses ? json_array() : NULL, *answer;
 
     for (; addresses && *addresses; addresses++)
         json_array_append_new(list, json_string(*addresses));
-    control_link_request(query->proxy->link, "resolved",
-                         json_pack("{s:I, s:o?, s:s?}", "id", query->id,
-                                   "addresses", list, "error", problem),
-                         NULL, NULL);
+    answer = json_pack("{s:I, s:o?, s:s?}", "id", query->id, "addresses", list,
+                       "error", problem);
+    if (query->upstream >= 0)
+        json_object_set_new(answer, "upstream", json_integer(query->upstream));
+    control_link_request(query->proxy->link, "resolved", answer, NULL, NULL);
     g_free(query);
 }
 
 static void resolve(struct network_proxy *proxy, json_t *payload)
 {
     const char *name = json_string_value(json_object_get(payload, "name"));
+    json_int_t port = json_integer_value(json_object_get(payload, "port"));
+    const char *host = name;
     struct query *query;
 
     if (!name)
         return;
     query = g_new(struct query, 1);
-    *query = (struct query){ proxy, json_integer_value(
-                                        json_object_get(payload, "id")) };
+    *query = (struct query){
+        proxy, json_integer_value(json_object_get(payload, "id")),
+        upstream_proxy_find(proxy->upstream, name, (unsigned)port, &host)
+    };
     /* The policy is asked again: the proxy reads data of the guest. An open
      * network lists no names, but a guest may still use the addresses that it
      * has got for some. */
@@ -87,7 +95,7 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
         !network_policy_lists_name(&proxy->policy, name))
         on_found(NULL, "the network policy does not list it", query);
     else
-        name_lookup_start(proxy->lookup, name, on_found, query);
+        name_lookup_start(proxy->lookup, host, on_found, query);
 }
 
 /* ---- certificates -------------------------------------------------------- */
@@ -321,7 +329,7 @@ static gboolean start(struct network_proxy *proxy, GError **error)
     fd_auto int trust = trust_file_open(guest_trust_given(proxy->trust), error);
     int control[2];
 
-    if (trust < 0)
+    if (trust < 0 || !upstream_proxy_check(proxy->upstream, error))
         return FALSE;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
@@ -360,9 +368,10 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
         return TRUE;
     control_timed_request(
         proxy->link, "configure",
-        json_pack("{s:o, s:o}", "network_policy",
+        json_pack("{s:o, s:o, s:o}", "network_policy",
                   network_policy_to_json(proxy->used), "secrets",
-                  secrets_to_json(guest_trust_secrets(proxy->trust))),
+                  secrets_to_json(guest_trust_secrets(proxy->trust)),
+                  "upstreams", upstream_proxy_to_json(proxy->upstream)),
         ANSWER_MS, on_configured, proxy);
     return TRUE;
 }
@@ -415,6 +424,7 @@ network_proxy_policy(const struct network_proxy *proxy)
 }
 
 struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
+                                        const struct upstream_proxy *upstream,
                                         const char *log_level,
                                         struct network_records *records,
                                         network_proxy_warning warning,
@@ -428,6 +438,7 @@ struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
     proxy->trust = trust;
     proxy->certificates = network_certificates_new(trust, send_certificate,
                                                    proxy);
+    proxy->upstream = upstream;
     proxy->records = records;
     proxy->warning = warning;
     proxy->opaque = opaque;

@@ -18,6 +18,7 @@
 #include "agent/client/control_link.h"
 #include "agent/machine/guest_trust.h"
 #include "agent/machine/network_records.h"
+#include "agent/machine/upstream_proxy.h"
 #include "common/network_policy.h"
 
 #define NETWORK_PROXY_PROGRAM "stepback-proxy"
@@ -28,8 +29,9 @@ struct network_proxy;
 typedef void (*network_proxy_warning)(json_t *payload, void *opaque);
 
 /* channel: the end of stepback-net's channel (net/name_channel.h) for the
- * proxy; taken. trust, records: borrowed. */
+ * proxy; taken. trust, upstream, records: borrowed. */
 struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
+                                        const struct upstream_proxy *upstream,
                                         const char *log_level,
                                         struct network_records *records,
                                         network_proxy_warning warning,
@@ -39,7 +41,7 @@ void network_proxy_free(struct network_proxy *proxy);
 /* Apply this policy (copied): before stepback-net does if it allows more, so
  * that no connection finds the proxy with the old one. The process is started
  * if the policy has names. Return FALSE and ERROR_VM_LAUNCH_FAILED if that
- * fails. */
+ * fails, or the errors of upstream_proxy_check(). */
 gboolean network_proxy_configure(struct network_proxy *proxy,
                                  const struct network_policy *policy,
                                  GError **error);

@@ -134,6 +134,7 @@ void session_config_free(struct session_config *config)
     g_free(config->cwd);
     g_free(config->user);
     g_free(config->certificates);
+    g_free(config->upstream_proxy);
     git_identity_clear(&config->git);
     g_free(config->agent_command);
     g_free(config->limits);

@@ -82,6 +82,7 @@ struct session_config {
                          */
     struct git_identity git; /* for commits in the guest */
     GPtrArray *secrets;      /* secret.h */
+    char *upstream_proxy;    /* as for upstream_proxy_new(); or NULL */
 
     enum guest_undo guest_undo;
     char *agent_command;           /* for prompts; NULL: none */

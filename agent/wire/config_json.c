@@ -10,6 +10,7 @@
 #include "agent/base/network_entry.h"
 #include "agent/client/settings_json.h"
 #include "agent/machine/session_config_check.h"
+#include "agent/machine/upstream_proxy.h"
 #include "agent/wire/env_json.h"
 #include "agent/wire/git_json.h"
 #include "agent/wire/payload.h"
@@ -40,6 +41,7 @@ static const char *const fields[] = {
     "agent_command",
     "guest_undo",
     "network_policy",
+    "upstream_proxy",
     "ports",
     "copy_folders",
     "isolation",
@@ -214,6 +216,17 @@ static gboolean parse_certificates(struct session_config *config,
     return TRUE;
 }
 
+static gboolean parse_upstream(struct session_config *config, json_t *payload,
+                               GError **error)
+{
+    const char *problem;
+
+    if (!parse_copy(payload, "upstream_proxy", &config->upstream_proxy, error))
+        return FALSE;
+    problem = upstream_proxy_problem(config->upstream_proxy);
+    return !problem || payload_invalid("upstream_proxy", problem, error);
+}
+
 static gboolean parse_environment(struct session_config *config,
                                   json_t *payload, GError **error)
 {
@@ -333,6 +346,7 @@ static gboolean parse(struct session_config *config, json_t *payload,
            network_policy_parse_with(network_entry_add,
                                      json_object_get(payload, "network_policy"),
                                      &config->network, error) &&
+           parse_upstream(config, payload, error) &&
            ports_from_json(json_object_get(payload, "ports"), config->ports,
                            error) &&
            parse_outside_policy(config, payload, error) &&
@@ -428,6 +442,9 @@ static void add_environment(json_t *payload,
     if (config->secrets->len > 0)
         json_object_set_new(payload, "secrets",
                             secrets_to_json(config->secrets));
+    if (config->upstream_proxy)
+        json_object_set_new(payload, "upstream_proxy",
+                            json_string(config->upstream_proxy));
     if (config->certificates)
         json_object_set_new(payload, "ca_certificates",
                             json_string(config->certificates));

@@ -119,6 +119,7 @@ _stepback() {
         return
         ;;
     --network) COMPREPLY=($(compgen -W 'open none' -- "$cur")) && return ;;
+    --upstream-proxy) COMPREPLY=($(compgen -W 'none' -- "$cur")) && return ;;
     --guest-undo)
         COMPREPLY=($(compgen -W 'own all none' -- "$cur"))
         return

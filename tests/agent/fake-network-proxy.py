@@ -56,5 +56,9 @@ with open(os.environ["STEPBACK_TEST_OUT"], "w", encoding="utf-8") as out:
             send("event.request", id=4, method="GET", path="/v1", status=200,
                  verdict="allowed", reason=None, allow=None)
             send("event.requests_untold", count=3)
+            # Only of an upstream proxy: there are no queries for names.
+            upstreams = message["payload"]["upstreams"]
+            for number, port in enumerate((443, 80) if upstreams[0] else ()):
+                send("event.resolve", id=number, name="plain.org", port=port)
             for name in ("API.example.org", "other.example.org", "plain.org"):
                 send("event.certificate", name=name)

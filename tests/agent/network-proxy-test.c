@@ -20,6 +20,7 @@ struct world {
     struct session_config *config;
     struct guest_trust *trust;
     struct network_records *records;
+    struct upstream_proxy *upstream;
     struct network_proxy *proxy;
     int other;     /* end of the channel for connections */
     char *warning; /* the last one */
@@ -64,8 +65,9 @@ static void set_up(struct world *world, gconstpointer data)
     world->config->certificates = g_strdup("given\n");
     world->trust = guest_trust_new(world->config);
     world->records = network_records_new(on_kept, NULL);
-    world->proxy = network_proxy_new(pair[0], world->trust, "info",
-                                     world->records, on_warning, world);
+    world->upstream = upstream_proxy_new(data ? data : "none");
+    world->proxy = network_proxy_new(pair[0], world->trust, world->upstream,
+                                     "info", world->records, on_warning, world);
 }
 
 static void tear_down(struct world *world, gconstpointer data)
@@ -76,6 +78,7 @@ static void tear_down(struct world *world, gconstpointer data)
 
     network_proxy_free(world->proxy);
     network_records_free(world->records);
+    upstream_proxy_free(world->upstream);
     guest_trust_free(world->trust);
     session_config_free(world->config);
     close(world->other);
@@ -243,25 +246,43 @@ static void test_requests(struct world *world, gconstpointer data)
     json_decref(answers);
 }
 
-static void test_refused_policy(struct world *world, gconstpointer data)
+/* plain.org need not exist. */
+static void test_upstream(struct world *world, gconstpointer data)
 {
-    static const char *const first[] = { "plain.org", NULL };
-    static const char *const refused[] = { "GET:api.example.org/v1",
-                                           "refused.example.org", NULL };
-    json_t *list;
+    static const char *const plain[] = { "plain.org", NULL };
+    json_t *list, *answer;
 
-    configure(world, first);
-    json_decref(wait_for(world, "configure", 1));
-    configure(world, refused);
-    while (!world->warning)
-        g_main_context_iteration(NULL, TRUE);
-    g_assert_nonnull(strstr(world->warning, "has not taken the network policy "
-                                            "(no such policy)"));
-    g_unlink(world->out);
-    /* The second process has the policy, too, and accepts it. */
-    list = wait_for(world, "certificate", 3);
-    g_assert_nonnull(text(list, 0, "key"));
+    configure(world, plain);
+    list = wait_for(world, "configure", 1);
+    g_assert_cmpint(
+        json_integer_value(json_object_get(
+            json_array_get(
+                json_object_get(json_array_get(list, 0), "upstreams"), 1),
+            "port")),
+        ==, 3128);
     json_decref(list);
+    list = wait_for(world, "resolved", 2);
+    for (size_t i = 0; i < 2; i++) {
+        answer = json_array_get(list, i);
+        g_assert_cmpint(json_integer_value(json_object_get(answer, "upstream")),
+                        ==, json_integer_value(json_object_get(answer, "id")));
+        g_assert_cmpstr(json_string_value(json_array_get(
+                            json_object_get(answer, "addresses"), 0)),
+                        ==, "127.0.0.7");
+    }
+    json_decref(list);
+}
+
+static void test_bad_upstream(struct world *world, gconstpointer data)
+{
+    g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
+    g_autoptr(GError) error = NULL;
+
+    policy->kind = NETWORK_ALLOW;
+    g_assert_true(network_proxy_configure(world->proxy, policy, &error));
+    g_assert_true(network_policy_add(policy, "plain.org", NULL));
+    g_assert_false(network_proxy_configure(world->proxy, policy, &error));
+    g_assert_nonnull(strstr(error->message, "SOCKS"));
 }
 
 #define ADD(path, test)                                                        \
@@ -276,6 +297,11 @@ int main(int argc, char **argv)
     ADD("proxy-gets-the-authorities-of-servers", test_trust);
     ADD("requests-are-recorded", test_requests);
     ADD("proxy-gets-the-secrets", test_secrets);
-    ADD("proxy-that-refuses-a-policy-is-replaced", test_refused_policy);
+    g_test_add("/network-proxy/policy-with-names-needs-a-usable-upstream",
+               struct world, "socks5://127.0.0.7:1080", set_up,
+               test_bad_upstream, tear_down);
+    g_test_add("/network-proxy/upstream-is-resolved-in-place-of-the-name",
+               struct world, "http://127.0.0.7:3128", set_up, test_upstream,
+               tear_down);
     return g_test_run();
 }

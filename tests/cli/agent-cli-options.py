@@ -403,6 +403,9 @@ def a_bad_configuration_starts_nothing(place):
             ("[defaults]\nmemory=big\n", "memory: must be a number"),
             ("[defaults]\npersist=perhaps\n", "persist: must be true or false"),
             ("[defaults]\nca-certificates=a.pem\n", "write an absolute path"),
+            ("[defaults]\nupstream-proxy=socks5://p:1\n",
+             "upstream-proxy: a SOCKS proxy is not supported; use http://HOST:PORT"),
+            ("[defaults]\nupstream-proxy=http://me:x@p:1\n", "HTTPS_PROXY"),
             ("[defaults]\nforce-share=true\n", "unknown key"),
             ("[defaults]\nuser=\xff\n", "config.ini: user")):
         path = place.root + "/config/stepback/config.ini"
