@@ -10,12 +10,19 @@
 
 #define BELOW "*."
 
-enum word { WORD_NONE, WORD_RAW, WORD_DENY, WORD_INTERCEPT, WORD_SECRET };
+enum word {
+    WORD_NONE,
+    WORD_RAW,
+    WORD_DENY,
+    WORD_INTERCEPT,
+    WORD_SECRET,
+    WORD_ASK
+};
 
 static const char *const words[] = {
     [WORD_NONE] = "",          [WORD_RAW] = "raw:",
     [WORD_DENY] = "deny:",     [WORD_INTERCEPT] = "intercept:",
-    [WORD_SECRET] = "secret:",
+    [WORD_SECRET] = "secret:", [WORD_ASK] = "ask:",
 };
 
 /* ---- text ---------------------------------------------------------------- */
@@ -73,7 +80,7 @@ static bool ends_in_number(const char *name, size_t length)
 
 static enum word find_word(const char *entry)
 {
-    enum word word = WORD_SECRET;
+    enum word word = WORD_ASK;
 
     while (!g_str_has_prefix(entry, words[word]))
         word--;
@@ -131,11 +138,17 @@ static const char *char_problem(char c)
 {
     if (c == '*')
         return "'*' must be the whole first label; use *.example.org for all "
-               "names below example.org, or use open for all names";
+               "names below example.org, ask:* to be asked for each name, or "
+               "use open for all names";
     if ((unsigned char)c >= 0x80)
         return "the name is not ASCII; use its A-labels (xn--...)";
     return "a name has only letters, digits, hyphens, underscores and dots; "
            "remove this character";
+}
+
+static bool is_any(const char *name, size_t length)
+{
+    return length == strlen(NETWORK_NAME_ANY) && *name == *NETWORK_NAME_ANY;
 }
 
 /* Return the first problem of the name's characters and labels, NULL if there
@@ -233,6 +246,8 @@ static const char *path_problem(struct network_name *name, const char *path,
     g_strlcpy(name->path, path, sizeof(name->path));
     if (*path && name->raw)
         return "raw: passes all bytes unread; leave out raw: or the path";
+    if (*path && name->ask)
+        return "ask: decides on whole connections; leave out ask: or the path";
     if (*path && (name->intercept || name->secret))
         return "intercept: is for all paths; leave it out, since a path "
                "intercepts by itself";
@@ -248,6 +263,9 @@ static const char *method_problem(struct network_name *name, const char *text)
         return "a method has at most 31 letters";
     if (length > 0 && name->raw)
         return "raw: passes all bytes unread; leave out raw: or the method";
+    if (length > 0 && name->ask)
+        return "ask: decides on whole connections; leave out ask: or the "
+               "method";
     if (length > 0 && (name->intercept || name->secret))
         return "intercept: is for all methods; leave it out, since a method "
                "intercepts by itself";
@@ -266,6 +284,22 @@ static void store(struct network_name *name, const char *text, size_t length)
     name->text[length] = '\0';
 }
 
+/* The problem of the name alone. */
+static const char *text_problem(const struct network_name *name,
+                                const char *text, size_t length, size_t *ret_at)
+{
+    const char *problem = deny_problem(name, text, length);
+
+    *ret_at = 0;
+    if (problem || (name->ask && !name->below && is_any(text, length)))
+        return problem;
+    problem = find_problem(text, length, ret_at);
+    if (problem)
+        return problem;
+    *ret_at = 0;
+    return whole_problem(text, length, name->below);
+}
+
 gboolean network_name_parse(const char *entry, struct network_name *ret_name,
                             GError **error)
 {
@@ -277,6 +311,7 @@ gboolean network_name_parse(const char *entry, struct network_name *ret_name,
         .raw = word == WORD_RAW,
         .intercept = word == WORD_INTERCEPT,
         .secret = word == WORD_SECRET,
+        .ask = word == WORD_ASK,
         .below = extent.start >= strlen(BELOW) && text[-1] == '.',
     };
     size_t at = 0, before = strlen(words[word]);
@@ -284,13 +319,7 @@ gboolean network_name_parse(const char *entry, struct network_name *ret_name,
 
     if (problem)
         return network_name_problem(error, entry, before + 1, problem);
-    problem = deny_problem(&name, text, extent.length);
-    if (!problem)
-        problem = find_problem(text, extent.length, &at);
-    if (!problem) {
-        at = 0;
-        problem = whole_problem(text, extent.length, name.below);
-    }
+    problem = text_problem(&name, text, extent.length, &at);
     if (!problem) {
         at = extent.length + (*rest == ':');
         problem = port_problem(&name, rest);
@@ -317,6 +346,7 @@ char *network_name_format(const struct network_name *name)
                      : name->raw       ? WORD_RAW
                      : name->intercept ? WORD_INTERCEPT
                      : name->secret    ? WORD_SECRET
+                     : name->ask       ? WORD_ASK
                                        : WORD_NONE;
 
     return g_strconcat(words[word], name->method, *name->method ? ":" : "",
@@ -347,7 +377,14 @@ bool network_name_is_below(const char *name, const char *top)
            strcmp(name + length - rest, top) == 0;
 }
 
+bool network_name_is_web(unsigned port)
+{
+    return port == NETWORK_HTTP_PORT || port == NETWORK_HTTPS_PORT;
+}
+
 bool network_name_matches(const char *text, bool below, const char *name)
 {
+    if (strcmp(text, NETWORK_NAME_ANY) == 0)
+        return strchr(name, '.') && !ends_in_number(name, strlen(name));
     return below ? network_name_is_below(name, text) : strcmp(name, text) == 0;
 }

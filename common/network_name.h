@@ -12,6 +12,8 @@
  *     deny:*.example.org:25      an exception: this port
  *     deny:PUT:example.org/v1    an exception: these HTTP requests, all ports
  *     secret:api.example.org     HTTP requests only, and allows none itself
+ *     ask:example.org:22         a user decides on each connection
+ *     ask:*                      the same for all names, ports 80 and 443
  *
  * A method (capital letters) and a path can each be left out.
  *
@@ -30,17 +32,22 @@
 
 #include "common/network_path.h"
 
+/* In the place of a name: all that an entry can have. */
+#define NETWORK_NAME_ANY "*"
+
 enum {
+    NETWORK_HTTP_PORT = 80,
+    NETWORK_HTTPS_PORT = 443,
     NETWORK_NAME_MAX = 253,
     NETWORK_LABEL_MAX = 63,
     NETWORK_METHOD_MAX = 31
 };
 
 struct network_name {
-    bool deny, raw, intercept, secret; /* one at most */
-    bool below;                        /* the names below it, and not itself */
+    bool deny, raw, intercept, secret, ask; /* one at most */
+    bool below;    /* the names below it, and not itself */
     unsigned port; /* 0: 80 and 443; all ports of an exception */
-    char text[NETWORK_NAME_MAX + 1];
+    char text[NETWORK_NAME_MAX + 1]; /* or NETWORK_NAME_ANY */
     char method[NETWORK_METHOD_MAX + 1], path[NETWORK_PATH_MAX + 1]; /* or "" */
 };
 
@@ -79,11 +86,15 @@ char *network_name_format(const struct network_name *name);
 bool network_name_normalize(const char *name,
                             char ret_name[NETWORK_NAME_MAX + 1]);
 
+/* Return whether it is a port of an entry without one. */
+bool network_name_is_web(unsigned port);
+
 /* Return whether name has one or more labels in front of top. Both are
  * normalized. */
 bool network_name_is_below(const char *name, const char *top);
 
-/* Return whether an entry for text (with "*.": below) includes the name. */
+/* Return whether an entry for text (with "*.": below) includes the name, which
+ * is normalized. */
 bool network_name_matches(const char *text, bool below, const char *name);
 
 #endif

@@ -3,7 +3,8 @@
  * network_names - the names of a network policy, and their meaning.
  *
  * Any entry that includes a name and port allows it, and the one that checks
- * least applies; an exception (deny) wins over all of them, in any order. HTTP
+ * least applies; an exception (deny) wins over all of them, in any order. Where
+ * none allows it, ask holds the connection for a decision. HTTP
  * requests are intercepted if an entry forces that (intercept:, secret:, or an
  * exception for some requests), or if the name is allowed by methods or paths
  * alone. The struct has no pointers, and is copied by value.
@@ -20,6 +21,7 @@ enum { NETWORK_NAMES_MAX = 256, NETWORK_NAMES_TEXT = 16 * 1024 };
 /* In the order of how much a connection may do. */
 enum network_name_verdict {
     NAME_DENIED,
+    NAME_ASK,       /* held until a user decides; allows nothing itself */
     NAME_INTERCEPT, /* HTTP requests, each judged; also within TLS */
     NAME_WEB,       /* TLS or HTTP that names the host */
     NAME_PORT,      /* the same if it is TLS or HTTP; other protocols pass */
@@ -33,7 +35,7 @@ struct network_names {
         uint16_t at; /* of the name in text */
         uint16_t port;
         uint16_t method, path; /* in text, or NETWORK_NAMES_TEXT: any */
-        bool deny, raw, intercept, secret, below;
+        bool deny, raw, intercept, secret, ask, below;
     } entries[NETWORK_NAMES_MAX];
     char text[NETWORK_NAMES_TEXT];
 };
@@ -52,6 +54,12 @@ char *network_names_format(const struct network_names *names, unsigned i);
 enum network_name_verdict network_names_judge(const struct network_names *names,
                                               const char *name, unsigned port);
 
+/* The same for a connection that a user has allowed: ask is replaced by the
+ * checks of an entry for the name and port. */
+enum network_name_verdict
+network_names_judge_allowed(const struct network_names *names, const char *name,
+                            unsigned port);
+
 /* Return whether the entries allow this request (network_policy.h). */
 bool network_names_judge_request(const struct network_names *names,
                                  const char *name, unsigned port,
@@ -67,8 +75,10 @@ bool network_names_divide_requests(const struct network_names *names,
 bool network_names_intercept(const struct network_names *names,
                              const char *name);
 
-/* Return whether the name may be reached by any port. */
+/* Return whether the name may be reached by any port, also if only a user's
+ * decision allows it; without one. */
 bool network_names_list(const struct network_names *names, const char *name);
+bool network_names_allow(const struct network_names *names, const char *name);
 
 /* Return whether names below this one may be reached, by any port. */
 bool network_names_have_below(const struct network_names *names,

@@ -120,6 +120,19 @@ network_policy_judge_name(const struct network_policy *policy, const char *name,
                : NAME_DENIED;
 }
 
+enum network_name_verdict
+network_policy_judge_allowed(const struct network_policy *policy,
+                             const char *name, unsigned port)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    if (policy->kind == NETWORK_OPEN)
+        return NAME_RAW;
+    return network_name_normalize(name, normal)
+               ? network_names_judge_allowed(&policy->names, normal, port)
+               : NAME_DENIED;
+}
+
 bool network_policy_judge_request(const struct network_policy *policy,
                                   const char *name, unsigned port,
                                   const char *method, const char *path,
@@ -172,6 +185,15 @@ bool network_policy_lists_name(const struct network_policy *policy,
 
     return network_name_normalize(name, normal) &&
            network_names_list(&policy->names, normal);
+}
+
+bool network_policy_allows_name(const struct network_policy *policy,
+                                const char *name)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal) &&
+           network_names_allow(&policy->names, normal);
 }
 
 bool network_policy_has_below(const struct network_policy *policy,

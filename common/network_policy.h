@@ -108,6 +108,12 @@ enum network_name_verdict
 network_policy_judge_name(const struct network_policy *policy, const char *name,
                           unsigned port);
 
+/* The same for a connection under ask that a user has allowed (NAME_ASK is not
+ * returned). */
+enum network_name_verdict
+network_policy_judge_allowed(const struct network_policy *policy,
+                             const char *name, unsigned port);
+
 /* Return whether the policy allows this request to a name that is intercepted.
  * path: of the request's target (origin form), without query. It is refused if
  * the name has entries with paths, and it could mean another path to the
@@ -134,9 +140,12 @@ bool network_policy_intercepts_name(const struct network_policy *policy,
 /* Return whether any entry is a name: name queries are answered by it. */
 bool network_policy_has_names(const struct network_policy *policy);
 
-/* Return whether the list allows the name, on any port. */
+/* Return whether the list allows the name, on any port, also if only a user's
+ * decision does (ask); without one. */
 bool network_policy_lists_name(const struct network_policy *policy,
                                const char *name);
+bool network_policy_allows_name(const struct network_policy *policy,
+                                const char *name);
 
 /* Return whether the list allows names below this one: it exists in the DNS
  * (RFC 8020). */

@@ -13,10 +13,8 @@
 #include "common/fd_message.h"
 
 static const char *const checks[] = {
-    [NAME_INTERCEPT] = "http",
-    [NAME_WEB] = "web",
-    [NAME_PORT] = "port",
-    [NAME_RAW] = "raw",
+    [NAME_ASK] = "ask",   [NAME_INTERCEPT] = "http", [NAME_WEB] = "web",
+    [NAME_PORT] = "port", [NAME_RAW] = "raw",
 };
 
 int name_channel_open(struct name_channel *channel, const char *name,

@@ -7,8 +7,9 @@
  *
  *     {"id":17,"name":"api.example.org","port":443,"check":"web"}
  *
- * id: rises by one. check: the protocols that may pass ("http", "web", "port",
- * "raw": NAME_INTERCEPT and so on, network_policy.h).
+ * id: rises by one. check: the protocols that may pass ("ask", "http", "web",
+ * "port", "raw": NAME_ASK and so on, network_policy.h). For "ask", the proxy
+ * holds the connection until a user decides.
  */
 #ifndef NET_NAME_CHANNEL_H
 #define NET_NAME_CHANNEL_H

@@ -17,6 +17,7 @@ struct connection_target {
     char name[HOST_NAME_ROOM]; /* normalized */
     unsigned port;
     enum guest_check_kind kind;
+    bool asked; /* a user has allowed it (asks.h) */
 };
 
 /* A connection that has ended, or is open: then refused is false and reason

@@ -22,6 +22,7 @@ struct connections {
     struct network_policy policy;
     struct interception interception;
     struct upstream_server upstreams[UPSTREAMS_MAX];
+    struct asks *asks;
     GHashTable *open; /* by id */
     gint64 last_id;
     guint tick_timer;
@@ -43,6 +44,8 @@ static void on_exchange(const struct intercepted_request *request, void *opaque)
     connections->callbacks->exchanged(request, connections->opaque);
 }
 
+static const struct asks_callbacks asks_callbacks;
+
 struct connections *
 connections_new(const struct connections_world *world,
                 const struct connections_callbacks *callbacks, void *opaque,
@@ -58,6 +61,7 @@ connections_new(const struct connections_world *world,
     connections->open = g_hash_table_new_full(
         g_int64_hash, g_int64_equal, NULL,
         (GDestroyNotify)(void (*)(void))connection_free);
+    connections->asks = asks_new(world->poller, &asks_callbacks, connections);
     connections->interception = (struct interception){
         .to_servers = world->to_servers,
         .to_guests = tls_end_context(TLS_server_method()),
@@ -82,6 +86,7 @@ void connections_free(struct connections *connections)
     if (!connections)
         return;
     g_clear_handle_id(&connections->tick_timer, g_source_remove);
+    asks_free(connections->asks);
     g_hash_table_unref(connections->open);
     leaves_free(connections->interception.leaves);
     secrets_free(connections->interception.secrets);
@@ -124,6 +129,7 @@ static enum guest_check_kind kind_of(enum network_name_verdict verdict)
     case NAME_RAW:
         return GUEST_CHECK_RAW;
     case NAME_INTERCEPT:
+    case NAME_ASK:
     case NAME_DENIED:
         break;
     }
@@ -140,6 +146,10 @@ static const char *find_objection(struct connections *connections,
 
     if (verdict == NAME_DENIED)
         return "the policy no longer allows the name";
+    if (verdict == NAME_ASK && !target->asked)
+        return "the policy now asks for the name; connect again";
+    verdict = network_policy_judge_allowed(&connections->policy, target->name,
+                                           target->port);
     if (kind_of(verdict) < target->kind)
         return "the policy now checks the name more; connect again";
     if (!connection_is_allowed(connection))
@@ -161,6 +171,13 @@ void connections_configure(struct connections *connections,
         if (objection)
             connection_revoke(at->data, objection);
     }
+    asks_review(connections->asks, policy);
+}
+
+bool connections_decide(struct connections *connections,
+                        const struct asks_decision *decision)
+{
+    return asks_decide(connections->asks, decision);
 }
 
 void connections_set_upstream(struct connections *connections, unsigned i,
@@ -234,30 +251,17 @@ static unsigned count_intercepted(const struct connections *connections)
     return count;
 }
 
-void connections_add(struct connections *connections,
-                     const struct connection_target *target, int fd)
+/* Begin a connection that the policy, or a user, allows. */
+static void begin(struct connections *connections,
+                  const struct connection_target *target, int fd)
 {
     fd_auto int guest = fd;
     struct connection_target chosen = *target;
     struct connection *connection = NULL;
-    enum network_name_verdict verdict = network_policy_judge_name(
+    enum network_name_verdict verdict = network_policy_judge_allowed(
         &connections->policy, target->name, target->port);
 
-    connections->total++;
-    if (target->id <= connections->last_id) {
-        refuse(connections, target, "its number is not new");
-        return;
-    }
-    connections->last_id = target->id;
-    if (g_hash_table_size(connections->open) >= CONNECTIONS_MAX) {
-        refuse(connections, target, "the sandbox has 1000 connections");
-        return;
-    }
     /* The guest may have taken stepback-net over: the stricter check counts. */
-    if (verdict == NAME_DENIED) {
-        refuse(connections, target, "the policy does not allow the name");
-        return;
-    }
     chosen.kind = MIN(kind_of(verdict), target->kind);
     if (chosen.kind == GUEST_CHECK_INTERCEPT &&
         count_intercepted(connections) >= INTERCEPTED_MAX) {
@@ -280,6 +284,69 @@ void connections_add(struct connections *connections,
     if (!connections->callbacks->resolve(target, connections->opaque))
         connection_give_up(connection, NULL, "the name cannot be resolved now");
 }
+
+void connections_add(struct connections *connections,
+                     const struct connection_target *target, int fd)
+{
+    fd_auto int guest = fd;
+    enum network_name_verdict verdict = network_policy_judge_name(
+        &connections->policy, target->name, target->port);
+
+    connections->total++;
+    if (target->id <= connections->last_id) {
+        refuse(connections, target, "its number is not new");
+        return;
+    }
+    connections->last_id = target->id;
+    if (g_hash_table_size(connections->open) + asks_count(connections->asks) >=
+        CONNECTIONS_MAX) {
+        refuse(connections, target, "the sandbox has 1000 connections");
+        return;
+    }
+    if (verdict == NAME_DENIED)
+        refuse(connections, target, "the policy does not allow the name");
+    else if (verdict == NAME_ASK)
+        asks_hold(connections->asks, target, fd_steal(&guest));
+    else
+        begin(connections, target, fd_steal(&guest));
+}
+
+/* ---- questions ----------------------------------------------------------- */
+
+static bool send_ask(gint64 id, const char *name, unsigned port, void *opaque)
+{
+    struct connections *connections = opaque;
+
+    return connections->callbacks->ask(id, name, port, connections->opaque);
+}
+
+static void withdraw_ask(gint64 id, void *opaque)
+{
+    struct connections *connections = opaque;
+
+    connections->callbacks->withdrawn(id, connections->opaque);
+}
+
+static void on_allowed(const struct connection_target *target, int fd,
+                       void *opaque)
+{
+    begin(opaque, target, fd);
+}
+
+static void on_held_ended(const struct connection_report *report, void *opaque)
+{
+    struct connections *connections = opaque;
+
+    connections->refused += report->refused;
+    connections->callbacks->ended(report, connections->opaque);
+}
+
+static const struct asks_callbacks asks_callbacks = {
+    .ask = send_ask,
+    .withdrawn = withdraw_ask,
+    .allowed = on_allowed,
+    .ended = on_held_ended,
+};
 
 /* ---- addresses ----------------------------------------------------------- */
 
@@ -361,6 +428,7 @@ void connections_list(const struct connections *connections,
         connection_describe(connection, &report);
         add(&report, opaque);
     }
+    asks_list(connections->asks, add, opaque);
 }
 
 static void add_open(gpointer key, gpointer value, gpointer data)
@@ -375,7 +443,8 @@ struct connections_counts
 connections_count(const struct connections *connections)
 {
     struct connections_counts counts = {
-        .open = g_hash_table_size(connections->open),
+        .open = g_hash_table_size(connections->open) +
+                asks_count(connections->asks),
         .total = connections->total,
         .refused = connections->refused,
         .from_guest = connections->from_guest,

@@ -10,6 +10,7 @@
 
 #include "common/network_policy.h"
 #include "netbase/host_routes.h"
+#include "proxy/asks.h"
 #include "proxy/connection.h"
 
 /* As many as stepback-net forwards (SHARE_TCP in net/shares.h). Further ones
@@ -32,6 +33,10 @@ struct connections_callbacks {
     /* Request a certificate for a name, for connections_certified(), in the
      * same manner. */
     bool (*certify)(const char *name, void *opaque);
+    /* Request a decision for connections_decide(), in the same manner; and end
+     * that request. */
+    bool (*ask)(gint64 id, const char *name, unsigned port, void *opaque);
+    void (*withdrawn)(gint64 id, void *opaque);
     /* An intercepted connection has had a request. */
     void (*exchanged)(const struct intercepted_request *request, void *opaque);
     /* A connection has ended. */
@@ -60,7 +65,7 @@ void connections_free(struct connections *connections);
 
 /* Set the policy (copied): the addresses that a name may have besides public
  * ones, for connections that are not resolved yet, and the requests that may
- * pass. Connections that it does not allow end. */
+ * pass. Connections that it does not allow end; held ones are judged again. */
 void connections_configure(struct connections *connections,
                            const struct network_policy *policy);
 
@@ -95,7 +100,12 @@ void connections_certified(struct connections *connections, const char *name,
                            const char *chain, const char *key,
                            const char *problem);
 
-/* Call add for each open connection, in no order. */
+/* Decide a question about a name and port (asks.h). Return false if it is over
+ * already. */
+bool connections_decide(struct connections *connections,
+                        const struct asks_decision *decision);
+
+/* Call add for each open connection, also held ones, in no order. */
 void connections_list(const struct connections *connections,
                       void (*add)(const struct connection_report *report,
                                   void *opaque),

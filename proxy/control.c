@@ -164,6 +164,30 @@ static json_t *take_certificate(struct control *control, json_t *payload,
     return json_object();
 }
 
+static json_t *decide(struct control *control, json_t *payload, GError **error)
+{
+    gint64 port, seconds = ASKS_REFUSE_S;
+    const char *name, *reason = NULL;
+    struct asks_decision decision;
+    gboolean allow = FALSE;
+
+    if (!message_get_int(payload, "id", 0, G_MAXINT64, &decision.id, error) ||
+        !message_get_string(payload, "name", &name, error) ||
+        !message_get_int(payload, "port", 1, G_MAXUINT16, &port, error) ||
+        !message_get_optional_bool(payload, "allow", &allow, error) ||
+        !message_get_optional_string(payload, "reason", &reason, error) ||
+        !message_get_optional_int(payload, "seconds", 0, ASKS_REFUSE_S,
+                                  &seconds, error))
+        return NULL;
+    decision.name = name;
+    decision.port = (unsigned)port;
+    decision.allow = allow;
+    decision.reason = reason;
+    decision.seconds = (unsigned)seconds;
+    return json_pack("{s:b}", "decided",
+                     connections_decide(control->connections, &decision));
+}
+
 static json_t *tell_status(struct control *control, json_t *payload,
                            GError **error)
 {
@@ -213,6 +237,8 @@ static json_t *carry_out(void *opaque, const char *type, json_t *payload,
         return take_addresses(opaque, payload, error);
     if (strcmp(type, "certificate") == 0)
         return take_certificate(opaque, payload, error);
+    if (strcmp(type, "decide") == 0)
+        return decide(opaque, payload, error);
     if (strcmp(type, "status") == 0)
         return tell_status(opaque, payload, error);
     if (strcmp(type, "connections") == 0)
@@ -266,6 +292,26 @@ static bool renew(struct control *control, struct quota *quota,
         quota->untold = 0;
     quota->told = 0;
     return busy;
+}
+
+static bool ask(gint64 id, const char *name, unsigned port, void *opaque)
+{
+    struct control *control = opaque;
+
+    return control_server_send(control->server, "event.ask",
+                               json_pack("{s:I, s:s, s:i}", "id",
+                                         (json_int_t)id, "name", name, "port",
+                                         (int)port));
+}
+
+/* The supervisor reads it late, or never if its queue is full: it then answers
+ * a question that is over, which changes nothing. */
+static void withdraw(gint64 id, void *opaque)
+{
+    struct control *control = opaque;
+
+    control_server_send(control->server, "event.ask_withdrawn",
+                        json_pack("{s:I}", "id", (json_int_t)id));
 }
 
 static gboolean end_second(gpointer data)
@@ -337,6 +383,8 @@ static void tell_request(const struct intercepted_request *request,
 const struct connections_callbacks control_callbacks = {
     .resolve = resolve,
     .certify = certify,
+    .ask = ask,
+    .withdrawn = withdraw,
     .exchanged = tell_request,
     .ended = tell_end,
 };

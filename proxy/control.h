@@ -20,6 +20,11 @@
  *     certificate {name, chain, key, error}
  *                              answers event.certificate: PEM texts, the leaf
  *                              first in chain; error: a text or null
+ *     decide {id, name, port, allow, reason, seconds}
+ *                              answers event.ask; of a refusal: reason: a text
+ *                              or absent; seconds: how long the name and port
+ *                              are refused without a question (absent: 60).
+ *                              {"decided"}: false if the question was over
  *     connections {}           {"connections":[]}: the open ones, as in
  *                              event.connection
  *     status {}                {"connections", "total", "refused",
@@ -30,6 +35,12 @@
  *     event.resolve {id, name, port}
  *     event.certificate {name} until half of its life is over, the proxy keeps
  *                              the certificate
+ *     event.ask {id, name, port}
+ *                              connections are held until this is decided
+ *                              (asks.h)
+ *     event.ask_withdrawn {id} the question is over without an answer: the
+ *                              guest has closed the connections, or a new
+ *                              policy decides
  *     event.request {id, name, port, method, path, status, verdict, reason,
  *     allow}
  *                              an intercepted connection (id) has had a

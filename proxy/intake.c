@@ -36,7 +36,10 @@ static gboolean invalid(GError **error, const char *text)
 static gboolean parse_check(const char *text, enum guest_check_kind *ret_kind,
                             GError **error)
 {
-    if (strcmp(text, "http") == 0)
+    /* The proxy's own policy decides how to check what is allowed. */
+    if (strcmp(text, "ask") == 0)
+        *ret_kind = GUEST_CHECK_RAW;
+    else if (strcmp(text, "http") == 0)
         *ret_kind = GUEST_CHECK_INTERCEPT;
     else if (strcmp(text, "web") == 0)
         *ret_kind = GUEST_CHECK_WEB;

@@ -8,8 +8,8 @@
  *
  *     {"id":17, "name":"api.example.org", "port":443, "check":"web"}
  *
- * check is one of guest_check.h. Ids count up. A guest could have taken
- * stepback-net over: a message that is not of this form is dropped.
+ * check is one of guest_check.h, or "ask". Ids count up. A guest could have
+ * taken stepback-net over: a message that is not of this form is dropped.
  */
 #ifndef PROXY_INTAKE_H
 #define PROXY_INTAKE_H

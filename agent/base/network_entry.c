@@ -56,7 +56,7 @@ static gboolean add_one(struct network_policy *policy, const char *entry,
 static gboolean check_case(const char *entry, GError **error)
 {
     static const char *const keywords[] = {
-        "raw:", "deny:", "intercept:", "preset:", "open", "dns", "none"
+        "raw:", "deny:", "intercept:", "ask:", "preset:", "open", "dns", "none"
     };
     g_autofree char *problem = NULL;
 

@@ -141,6 +141,17 @@ static const struct {
     { "1.2.3.999", 0, "not an address" },
     { "example.0x1f", 0, "not an address" },
     { "example.org:1:2", 0, "not an address" },
+    { "ask:", 5, "missing" },
+    { "ask:GET:example.org", 5, "leave out ask: or the method" },
+    { "ask:example.org/v1", 16, "leave out ask: or the path" },
+    { "ask:*/v1", 6, "leave out ask: or the path" },
+    { "ask:*:0", 7, "1 to 65535" },
+    { "ask:*.*", 7, "whole first label" },
+    { "ask:*.org", 7, "too wide" },
+    { "ask:**", 5, "whole first label" },
+    { "ask:raw:example.org:22", 5, "capital letters" },
+    { "ask:1.2.3.4", 5, "ends in a number" },
+    { "deny:*", 6, "whole first label" },
     { "", 0, "not an address" },
     { "a\nb.example.org", 2, "'a?b.example.org'" },
 };
@@ -336,6 +347,71 @@ static void test_kinds(void)
     json_decref(open);
 }
 
+static void test_ask(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"ask:*\",\"ASK.example.org\",\"ask:*.example.org:22\","
+        "\"ask:*:8443\",\"raw:r.example.org:22\",\"GET:g.example.org\","
+        "\"deny:no.example.org\",\"deny:*.off.org:443\",\"secret:s.org\","
+        "\"ask:*\"");
+    g_autofree char *list = list_of(policy), *allow = NULL;
+
+    g_assert_true(g_str_has_prefix(list, "ask:* ask.example.org "
+                                         "ask:*.example.org:22 ask:*:8443 "));
+    JUDGE(policy, "other.org", 80, NAME_ASK);
+    JUDGE(policy, "other.org", 443, NAME_ASK);
+    JUDGE(policy, "other.org", 8443, NAME_ASK);
+    JUDGE(policy, "other.org", 22, NAME_DENIED);
+    JUDGE(policy, "localhost", 80, NAME_DENIED);
+    JUDGE(policy, "x.0x1f", 80, NAME_DENIED);
+    JUDGE(policy, "ask.example.org", 443, NAME_WEB);
+    JUDGE(policy, "ask.example.org", 22, NAME_ASK);
+    JUDGE(policy, "r.example.org", 22, NAME_RAW);
+    JUDGE(policy, "g.example.org", 443, NAME_INTERCEPT);
+    JUDGE(policy, "no.example.org", 443, NAME_DENIED);
+    JUDGE(policy, "no.example.org", 22, NAME_DENIED);
+    JUDGE(policy, "a.off.org", 443, NAME_DENIED);
+    JUDGE(policy, "a.off.org", 80, NAME_ASK);
+    JUDGE(policy, "s.org", 443, NAME_ASK);
+    g_assert_true(network_policy_lists_name(policy, "other.org"));
+    g_assert_false(network_policy_allows_name(policy, "other.org"));
+    g_assert_true(network_policy_allows_name(policy, "ask.example.org"));
+    g_assert_false(network_policy_lists_name(policy, "no.example.org"));
+    g_assert_false(network_policy_lists_name(policy, "localhost"));
+    g_assert_true(network_policy_has_below(policy, "no.example.org"));
+    g_assert_true(network_policy_has_below(policy, "org"));
+    /* One method is listed; another one is not asked for. */
+    g_assert_false(network_policy_judge_request(policy, "g.example.org", 443,
+                                                "PUT", "/", &allow));
+}
+
+static void test_allowed_by_a_user(void)
+{
+    g_autofree struct network_policy *policy = policy_of(
+        "\"ask:*\",\"ask:*:22\",\"secret:s.org\",\"deny:PUT:p.org\","
+        "\"deny:no.org\"");
+    char *allow;
+
+#define ALLOWED(name, port, verdict)                                           \
+    g_assert_cmpint(network_policy_judge_allowed(policy, name, port), ==,      \
+                    verdict)
+    ALLOWED("a.org", 443, NAME_WEB);
+    ALLOWED("a.org", 80, NAME_WEB);
+    ALLOWED("a.org", 22, NAME_PORT);
+    ALLOWED("a.org", 23, NAME_DENIED);
+    ALLOWED("s.org", 443, NAME_INTERCEPT);
+    ALLOWED("p.org", 443, NAME_INTERCEPT);
+    ALLOWED("no.org", 443, NAME_DENIED);
+    g_assert_true(
+        network_policy_judge_request(policy, "s.org", 443, "GET", "/", &allow));
+    g_assert_true(
+        network_policy_judge_request(policy, "p.org", 443, "GET", "/", &allow));
+    g_assert_false(
+        network_policy_judge_request(policy, "p.org", 443, "PUT", "/", &allow));
+    g_assert_false(
+        network_policy_judge_request(policy, "a.org", 23, "GET", "/", &allow));
+}
+
 static void test_resolution(void)
 {
     g_autofree struct network_policy *policy = policy_of(
@@ -389,6 +465,9 @@ int main(int argc, char **argv)
     g_test_add_func("/names/most-permissive-entry-applies",
                     test_most_permissive_entry);
     g_test_add_func("/names/other-kinds-of-policy", test_kinds);
+    g_test_add_func("/names/ask-holds-what-no-entry-allows", test_ask);
+    g_test_add_func("/names/ask-is-replaced-by-a-decision",
+                    test_allowed_by_a_user);
     g_test_add_func("/names/resolution", test_resolution);
     return g_test_run();
 }
