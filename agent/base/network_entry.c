@@ -111,3 +111,26 @@ gboolean network_entry_add(struct network_policy *policy, const char *entry,
                ? network_preset_add(policy, entry, add_one, error)
                : add_one(policy, entry, error);
 }
+
+static bool is_printable(const char *text)
+{
+    for (; *text; text = g_utf8_next_char(text)) {
+        if (!g_unichar_isgraph(g_utf8_get_char(text)))
+            return false;
+    }
+    return true;
+}
+
+char *network_entry_unicode(const char *name)
+{
+    char *converted = NULL, *result = NULL;
+
+    if (idn2_to_unicode_8z8z(name, &converted, IDN2_NONTRANSITIONAL) ==
+            IDN2_OK &&
+        g_utf8_validate(converted, -1, NULL) && is_printable(converted) &&
+        strcmp(converted, name) != 0)
+        result = g_strdup(converted);
+    if (converted)
+        idn2_free(converted);
+    return result;
+}

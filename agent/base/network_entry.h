@@ -15,4 +15,8 @@
 gboolean network_entry_add(struct network_policy *policy, const char *entry,
                            GError **error);
 
+/* Return a normalized name with A-labels in its other form, U-labels: a new
+ * string, printable; or NULL if there is none. */
+char *network_entry_unicode(const char *name);
+
 #endif

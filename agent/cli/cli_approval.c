@@ -38,11 +38,30 @@ bool cli_approval_is_grant(json_t *approval)
     return strcmp(cli_approval_word(approval, "kind"), "grant") == 0;
 }
 
+bool cli_approval_is_network(json_t *approval)
+{
+    return strcmp(cli_approval_word(approval, "kind"), "network") == 0;
+}
+
+/* "xn--bcher-kva.example:443 (bücher.example)". */
+static char *describe_network(json_t *approval)
+{
+    g_autofree char *name = cli_approval_text(approval, "name");
+    g_autofree char *unicode = cli_approval_text(approval, "unicode");
+
+    return g_strdup_printf(
+        "%s:%" JSON_INTEGER_FORMAT "%s%s%s", name,
+        json_integer_value(json_object_get(approval, "port")),
+        *unicode ? " (" : "", unicode, *unicode ? ")" : "");
+}
+
 char *cli_approval_describe(json_t *approval)
 {
     g_autofree char *path = cli_approval_path(approval, "path");
     g_autofree char *problem = cli_approval_text(approval, "problem");
 
+    if (cli_approval_is_network(approval))
+        return describe_network(approval);
     if (!cli_approval_is_grant(approval))
         return g_strdup_printf(
             "step %" JSON_INTEGER_FORMAT " in %s",

@@ -20,8 +20,10 @@ char *cli_approval_path(json_t *object, const char *key);
 /* Return a member that is one word of the API, or "?". Borrowed. */
 const char *cli_approval_word(json_t *object, const char *key);
 
-/* Return whether it is a request for a folder, not a safeguard's. */
+/* Return whether it is a request for a folder; for a connection. Otherwise it
+ * is a safeguard's. */
 bool cli_approval_is_grant(json_t *approval);
+bool cli_approval_is_network(json_t *approval);
 
 /* Describe what is asked for, and why it cannot be granted, in a new string. */
 char *cli_approval_describe(json_t *approval);

@@ -57,14 +57,18 @@ static void print_list(const struct cli_output *output, json_t *approvals)
     json_array_foreach(approvals, i, approval)
     {
         bool is_grant = cli_approval_is_grant(approval);
+        bool is_network = cli_approval_is_network(approval);
 
-        cli_table_add(
-            table, g_strdup(cli_approval_word(approval, "id")),
-            g_strdup(cli_approval_word(approval, "kind")),
-            g_strdup(is_grant ? cli_approval_word(approval, "origin") : "-"),
-            g_strdup(is_grant ? cli_approval_word(approval, "access") : "-"),
-            cli_approval_describe(approval),
-            cli_approval_text(approval, "reason"));
+        cli_table_add(table, g_strdup(cli_approval_word(approval, "id")),
+                      g_strdup(cli_approval_word(approval, "kind")),
+                      g_strdup(is_grant || is_network
+                                   ? cli_approval_word(approval, "origin")
+                                   : "-"),
+                      g_strdup(is_grant ? cli_approval_word(approval, "access")
+                               : is_network ? "connect"
+                                            : "-"),
+                      cli_approval_describe(approval),
+                      cli_approval_text(approval, "reason"));
         cli_table_paint(table, 0, PAINT_ID);
     }
     cli_table_print(table);
@@ -89,12 +93,24 @@ static int list(const struct sandbox_record *record, bool json,
 
 /* ---- decide -------------------------------------------------------------- */
 
+static void print_connection(json_t *answer)
+{
+    g_autofree char *what = cli_approval_describe(answer);
+    bool always = strcmp(cli_approval_word(answer, "duration"), "always") == 0;
+
+    printf("allowed: %s (%s)\n", what,
+           always ? "always: the network policy has it now"
+                  : "once: further connections ask again");
+}
+
 static void print_outcome(json_t *answer)
 {
     json_t *folder = json_object_get(answer, "folder");
     g_autofree char *path = cli_approval_path(folder, "path");
     g_autofree char *guest = cli_approval_text(folder, "guest_path");
 
+    if (cli_approval_is_network(answer) && json_object_get(answer, "duration"))
+        print_connection(answer);
     if (folder)
         printf("granted: %s at %s (%s, %s)\n", path, guest,
                cli_approval_word(folder, "access"),
@@ -156,7 +172,9 @@ int cli_approve(int argc, char **argv)
         { "ro", 0, 0, G_OPTION_ARG_NONE, &answer.read_only,
           "grant the folder read-only", NULL },
         { "always", 0, 0, G_OPTION_ARG_NONE, &answer.always,
-          "grant it at later starts of the sandbox, too", NULL },
+          "grant it at later starts, too; of a connection: add the name and "
+          "port to the network policy",
+          NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &answer.json, "print JSON", NULL },
         CLI_OUTPUT_COLOR(&options),
         { NULL },

@@ -188,10 +188,11 @@ static char *short_reason(json_t *payload)
     return g_string_free(g_steal_pointer(&reason), FALSE);
 }
 
-/* Return the safeguard's message, or the folder, last, that a decision is
- * about. */
+/* Return the safeguard's message, or the folder or name, last, that a decision
+ * is about. */
 static char *describe(json_t *payload, const char *id, bool safeguard)
 {
+    bool network = cli_approval_is_network(payload);
     g_autofree char *what = safeguard ? cli_approval_text(payload, "message")
                                       : cli_approval_describe(payload);
     g_autofree char *reason = short_reason(payload);
@@ -201,6 +202,9 @@ static char *describe(json_t *payload, const char *id, bool safeguard)
         return g_strdup_printf("%s: %s", id,
                                *what ? what
                                      : "the command is about to destroy much");
+    if (network)
+        return g_strdup_printf("%s: %s asks to connect to %s", id,
+                               cli_approval_word(payload, "origin"), what);
     return g_strdup_printf(
         "%s: %s asks%s%s%s to %s %s", id, cli_approval_word(payload, "origin"),
         *reason ? " (\"" : "", reason, *reason ? "\")" : "",
@@ -279,7 +283,9 @@ void exec_approvals_take_list(struct exec_approvals *approvals, json_t *payload)
         const char *id = json_string_value(json_object_get(approval, "id"));
 
         if (id)
-            add(approvals, approval, id, !cli_approval_is_grant(approval));
+            add(approvals, approval, id,
+                !cli_approval_is_grant(approval) &&
+                    !cli_approval_is_network(approval));
     }
 }
 

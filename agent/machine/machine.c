@@ -146,9 +146,32 @@ static void on_network_ended(const GError *error, void *opaque)
         machine_fail(machine, error);
 }
 
+static bool is_ending(const struct machine *machine)
+{
+    return machine->stage == STOPPING || machine->stage == FAILED;
+}
+
+static void on_asked(const struct network_question *question, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (!is_ending(machine))
+        machine->callbacks->asked(question, machine->opaque);
+}
+
+static void on_ask_withdrawn(gint64 id, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (!is_ending(machine))
+        machine->callbacks->ask_withdrawn(id, machine->opaque);
+}
+
 static const struct network_callbacks network_callbacks = {
     .warning = on_network_warning,
     .record = on_network_record,
+    .asked = on_asked,
+    .ask_withdrawn = on_ask_withdrawn,
     .ended = on_network_ended,
 };
 

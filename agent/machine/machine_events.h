@@ -9,6 +9,7 @@
 
 #include "agent/base/relayed.h"
 #include "agent/machine/guest_channel.h"
+#include "agent/machine/network_asks.h"
 
 /* The event.warning code for an emulated guest. */
 #define MACHINE_SLOW "no_kvm"
@@ -34,6 +35,9 @@ struct machine_callbacks {
     void (*stopped)(void *opaque);
     /* An event for the frontend; payload is taken. */
     void (*event)(const char *type, struct json_t *payload, void *opaque);
+    /* As in network.h; not called once the machine stops. */
+    void (*asked)(const struct network_question *question, void *opaque);
+    void (*ask_withdrawn)(gint64 id, void *opaque);
     /* An event of a folder's undo engine; payload (borrowed) is an object. */
     void (*folder_event)(unsigned index, const char *type,
                          struct json_t *payload, void *opaque);

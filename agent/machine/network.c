@@ -40,6 +40,7 @@ struct network {
     struct control_link *link;
     struct network_proxy *proxy; /* for names */
     struct network_records *records;
+    struct network_asks *asks;
     struct guest_trust *trust;
     const struct upstream_proxy *upstream;
     int ports; /* sockets of published ports go this way */
@@ -127,6 +128,7 @@ static void on_exited(struct child *child, void *opaque)
     network->runs = false;
     g_clear_handle_id(&network->name_server_timer, g_source_remove);
     g_clear_pointer(&network->proxy, network_proxy_free);
+    network_asks_stop(network->asks);
     if (network->stopping)
         network->callbacks->ended(NULL, network->opaque);
     else
@@ -419,6 +421,31 @@ static void on_proxy_warning(json_t *payload, void *opaque)
     network->callbacks->warning(payload, network->opaque);
 }
 
+static void on_asked(const struct network_question *question, void *opaque)
+{
+    struct network *network = opaque;
+
+    network->callbacks->asked(question, network->opaque);
+}
+
+static void on_ask_withdrawn(gint64 id, void *opaque)
+{
+    struct network *network = opaque;
+
+    network->callbacks->ask_withdrawn(id, network->opaque);
+}
+
+static const struct network_asks_callbacks asks_callbacks = {
+    .asked = on_asked,
+    .withdrawn = on_ask_withdrawn,
+};
+
+void network_decide(struct network *network, gint64 id,
+                    const struct network_answer *answer)
+{
+    network_asks_decide(network->asks, id, answer);
+}
+
 static gboolean begin(struct network *network, struct pairs *pairs,
                       const struct network_policy *policy,
                       const char *log_level, GError **error)
@@ -429,7 +456,7 @@ static gboolean begin(struct network *network, struct pairs *pairs,
                                              &link_callbacks, network);
     network->proxy = network_proxy_new(
         pairs->names[0], network->trust, network->upstream, log_level,
-        network->records, on_proxy_warning, network);
+        network->records, network->asks, on_proxy_warning, network);
     name_server_changed(&network->resolv_conf);
     network->guest_dns = choose_guest_dns();
     if (!network_proxy_configure(network->proxy, policy, error))
@@ -452,6 +479,7 @@ struct network *network_new(const char *program,
     struct network *network = g_new0(struct network, 1);
 
     network->records = network_records_new(callbacks->record, opaque);
+    network->asks = network_asks_new(&asks_callbacks, network);
     network->trust = trust;
     network->upstream = upstream;
     network->callbacks = callbacks;
@@ -464,6 +492,7 @@ struct network *network_new(const char *program,
     if (!network->process) {
         close_ends(&pairs, 0);
         network_records_free(network->records);
+        network_asks_free(network->asks);
         g_free(network);
         return NULL;
     }
@@ -499,6 +528,7 @@ void network_free(struct network *network)
     control_link_free(network->link);
     fd_close(&network->ports);
     network_records_free(network->records);
+    network_asks_free(network->asks);
     g_free(network->last_error);
     g_free(network);
 }

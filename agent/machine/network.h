@@ -16,6 +16,7 @@
 
 #include "agent/client/control_link.h"
 #include "agent/machine/guest_trust.h"
+#include "agent/machine/network_asks.h"
 #include "agent/machine/published_ports.h"
 #include "agent/machine/upstream_proxy.h"
 #include "common/network_policy.h"
@@ -30,6 +31,11 @@ struct network_callbacks {
     /* A connection has ended, or a request: an event for the frontend, and its
      * payload (borrowed). */
     void (*record)(const char *type, json_t *payload, void *opaque);
+    /* A connection is held until network_decide(), which may be called from
+     * within; or nothing waits for that any more. Not called from
+     * network_free(). */
+    void (*asked)(const struct network_question *question, void *opaque);
+    void (*ask_withdrawn)(gint64 id, void *opaque);
     /* The process has ended, with the reason. Delayed until an end of QEMU
      * would have been noticed, as that also ends the process. After
      * network_stop() it is called at once with error NULL. Called once; the
@@ -62,6 +68,10 @@ void network_stop(struct network *network);
 void network_configure(struct network *network,
                        const struct network_policy *policy,
                        control_link_done done, void *opaque);
+
+/* Answer a question of "asked"; ignored if it was withdrawn. */
+void network_decide(struct network *network, gint64 id,
+                    const struct network_answer *answer);
 
 /* Return the address of the name server for the guest. Static. */
 const char *network_guest_dns(const struct network *network);

@@ -37,6 +37,7 @@ struct network_proxy {
     struct guest_trust *trust;
     const struct upstream_proxy *upstream;
     struct network_records *records;
+    struct network_asks *asks;
     network_proxy_warning warning;
     void *opaque;
     struct network_policy policy;
@@ -92,7 +93,8 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
      * network lists no names, but a guest may still use the addresses that it
      * has got for some. */
     if (proxy->policy.kind != NETWORK_OPEN &&
-        !network_policy_lists_name(&proxy->policy, name))
+        !network_policy_allows_name(&proxy->policy, name) &&
+        !network_asks_has_allowed(proxy->asks, name))
         on_found(NULL, "the network policy does not list it", query);
     else
         name_lookup_start(proxy->lookup, host, on_found, query);
@@ -183,7 +185,8 @@ static void on_event(struct control_link *link, const char *type,
     else if (strcmp(type, "event.connection") == 0) {
         record(proxy, payload);
         report_connection(proxy, payload);
-    }
+    } else
+        network_asks_take(proxy->asks, link, &proxy->policy, type, payload);
 }
 
 /* on_exited() follows. */
@@ -266,6 +269,7 @@ static void replace(struct network_proxy *proxy, const char *problem,
 
     log_error(LOG_SESSION, "%s", text);
     stop(proxy);
+    network_asks_stop(proxy->asks);
     proxy->restart_timer = g_timeout_add(RESTART_MS, restart, proxy);
     proxy->warning(
         json_pack("{s:s, s:s}", "code", "network_restarted", "message", text),
@@ -423,12 +427,11 @@ network_proxy_policy(const struct network_proxy *proxy)
     return &proxy->policy;
 }
 
-struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
-                                        const struct upstream_proxy *upstream,
-                                        const char *log_level,
-                                        struct network_records *records,
-                                        network_proxy_warning warning,
-                                        void *opaque)
+struct network_proxy *
+network_proxy_new(int channel, struct guest_trust *trust,
+                  const struct upstream_proxy *upstream, const char *log_level,
+                  struct network_records *records, struct network_asks *asks,
+                  network_proxy_warning warning, void *opaque)
 {
     struct network_proxy *proxy = g_new0(struct network_proxy, 1);
 
@@ -440,6 +443,7 @@ struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
                                                    proxy);
     proxy->upstream = upstream;
     proxy->records = records;
+    proxy->asks = asks;
     proxy->warning = warning;
     proxy->opaque = opaque;
     return proxy;

@@ -17,6 +17,7 @@
 
 #include "agent/client/control_link.h"
 #include "agent/machine/guest_trust.h"
+#include "agent/machine/network_asks.h"
 #include "agent/machine/network_records.h"
 #include "agent/machine/upstream_proxy.h"
 #include "common/network_policy.h"
@@ -29,13 +30,12 @@ struct network_proxy;
 typedef void (*network_proxy_warning)(json_t *payload, void *opaque);
 
 /* channel: the end of stepback-net's channel (net/name_channel.h) for the
- * proxy; taken. trust, upstream, records: borrowed. */
-struct network_proxy *network_proxy_new(int channel, struct guest_trust *trust,
-                                        const struct upstream_proxy *upstream,
-                                        const char *log_level,
-                                        struct network_records *records,
-                                        network_proxy_warning warning,
-                                        void *opaque);
+ * proxy; taken. trust, upstream, records, asks: borrowed. */
+struct network_proxy *
+network_proxy_new(int channel, struct guest_trust *trust,
+                  const struct upstream_proxy *upstream, const char *log_level,
+                  struct network_records *records, struct network_asks *asks,
+                  network_proxy_warning warning, void *opaque);
 void network_proxy_free(struct network_proxy *proxy);
 
 /* Apply this policy (copied): before stepback-net does if it allows more, so

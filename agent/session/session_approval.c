@@ -12,7 +12,9 @@
 void session_approval_free(struct approval *approval)
 {
     g_clear_handle_id(&approval->timer, g_source_remove);
-    grant_target_clear(&approval->target);
+    if (approval->kind == APPROVAL_GRANT)
+        grant_target_clear(&approval->target);
+    g_free(approval->name);
     g_free(approval->id);
     g_free(approval->reason);
     g_free(approval);

@@ -31,13 +31,22 @@ enum approval_outcome {
     APPROVAL_WITHDRAWN, /* by the asker, or with the session */
 };
 
-/* A request for access to a folder. */
+enum approval_kind {
+    APPROVAL_GRANT,   /* access to a folder */
+    APPROVAL_NETWORK, /* connections to a name and port (session_asks.h) */
+};
+
 struct approval {
+    enum approval_kind kind;
     char *id;
-    const char *origin; /* "api", "mcp" or "guest": static */
-    gint64 exec_id;     /* of a guest's; else 0 */
-    struct grant_target target;
-    bool read_only;   /* asked for */
+    const char *origin;         /* "api", "mcp" or "guest": static */
+    gint64 exec_id;             /* of a guest's; else 0 */
+    struct grant_target target; /* this and the next one: of a grant */
+    bool read_only;             /* asked for */
+    char *name;                 /* these: of a network question; normalized */
+    unsigned port;
+    gint64 question;  /* network_asks.h */
+    bool is_listed;   /* allowed by an entry of the policy, not once */
     char *reason;     /* UTF-8, may be empty */
     gint64 requested; /* CLOCK_REALTIME, us */
     unsigned timeout_s;
@@ -50,7 +59,8 @@ struct approval {
     struct reply reply; /* to the asker */
     gint64 deadline;    /* monotonic, us */
     guint timer;
-    bool is_decided;           /* the folder is being added */
+    bool is_decided;           /* the decision is being carried out */
+    bool is_withdrawn;         /* meanwhile, by the asker */
     struct decision *decision; /* that waits for its turn, or NULL */
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/session/grant_store.h"
+#include "agent/session/session_asks.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_guard.h"
 #include "agent/session/session_share.h"
@@ -282,6 +283,9 @@ void session_approval_decide(struct session *session,
     } else if (approval->is_decided) {
         error = g_error_new_literal(STEPBACK_ERROR, ERROR_BUSY,
                                     "the request was decided already");
+    } else if (approval->kind == APPROVAL_NETWORK) {
+        session_asks_decide(approval, decision, done, opaque);
+        return;
     } else if (decision->allow) {
         if (allow(approval, decision, done, opaque, &error))
             return;

@@ -16,6 +16,7 @@
 #include "agent/client/settings_json.h"
 #include "agent/isolation/isolation.h"
 #include "agent/session/exec.h"
+#include "agent/session/session_asks.h"
 #include "agent/session/session_command.h"
 #include "agent/session/session_core.h"
 #include "agent/session/guest_request.h"
@@ -186,6 +187,8 @@ static const struct machine_callbacks machine_callbacks = {
     .failed = on_machine_failed,
     .stopped = on_machine_stopped,
     .event = on_machine_event,
+    .asked = session_asks_take,
+    .ask_withdrawn = session_asks_withdraw,
     .folder_event = session_on_folder_event,
     .output = session_on_output,
     .completed = session_on_completed,

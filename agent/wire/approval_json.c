@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/base/network_entry.h"
 #include "agent/session/session_guard.h"
 #include "agent/wire/directory_json.h"
 #include "agent/wire/payload.h"
@@ -30,18 +31,14 @@ static const char *outcome_name(enum approval_outcome outcome)
     return names[outcome];
 }
 
-json_t *approval_to_json(const struct approval *approval)
+static void add_grant(json_t *object, const struct approval *approval)
 {
     const struct session_directory *directory = approval->directory;
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "id", approval->id, "kind",
-        "grant", "outcome", outcome_name(approval->outcome), "access",
-        access_name(approval->read_only), "origin", approval->origin, "reason",
-        approval->reason, "requested", time_to_json(approval->requested),
-        "expires",
-        time_to_json(approval->requested +
-                     approval->timeout_s * G_TIME_SPAN_SECOND));
 
+    json_object_set_new(object, "kind", json_string("grant"));
+    json_object_set_new(object, "access",
+                        json_string(access_name(approval->read_only)));
+    json_object_set_new(object, "reason", json_string(approval->reason));
     json_object_set_new(object, "path", json_bytes_path(approval->target.path));
     if (approval->target.problem)
         json_object_set_new(object, "problem",
@@ -50,6 +47,36 @@ json_t *approval_to_json(const struct approval *approval)
         json_object_set_new(object, "exec_id", json_integer(approval->exec_id));
     if (directory)
         json_object_set_new(object, "folder", directory_to_json(directory));
+}
+
+static void add_question(json_t *object, const struct approval *approval)
+{
+    g_autofree char *unicode = network_entry_unicode(approval->name);
+
+    json_object_set_new(object, "kind", json_string("network"));
+    json_object_set_new(object, "name", json_string(approval->name));
+    if (unicode)
+        json_object_set_new(object, "unicode", json_string(unicode));
+    json_object_set_new(object, "port", json_integer(approval->port));
+    if (approval->outcome == APPROVAL_ALLOWED)
+        json_object_set_new(
+            object, "duration",
+            json_string(approval->is_listed ? "always" : "once"));
+}
+
+json_t *approval_to_json(const struct approval *approval)
+{
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o}", "id", approval->id, "outcome",
+        outcome_name(approval->outcome), "origin", approval->origin,
+        "requested", time_to_json(approval->requested), "expires",
+        time_to_json(approval->requested +
+                     approval->timeout_s * G_TIME_SPAN_SECOND));
+
+    if (approval->kind == APPROVAL_NETWORK)
+        add_question(object, approval);
+    else
+        add_grant(object, approval);
     return object;
 }
 

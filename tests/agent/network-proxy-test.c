@@ -21,6 +21,7 @@ struct world {
     struct guest_trust *trust;
     struct network_records *records;
     struct upstream_proxy *upstream;
+    struct network_asks *asks;
     struct network_proxy *proxy;
     int other;     /* end of the channel for connections */
     char *warning; /* the last one */
@@ -66,8 +67,10 @@ static void set_up(struct world *world, gconstpointer data)
     world->trust = guest_trust_new(world->config);
     world->records = network_records_new(on_kept, NULL);
     world->upstream = upstream_proxy_new(data ? data : "none");
+    world->asks = network_asks_new(NULL, NULL); /* none asks */
     world->proxy = network_proxy_new(pair[0], world->trust, world->upstream,
-                                     "info", world->records, on_warning, world);
+                                     "info", world->records, world->asks,
+                                     on_warning, world);
 }
 
 static void tear_down(struct world *world, gconstpointer data)
@@ -79,6 +82,7 @@ static void tear_down(struct world *world, gconstpointer data)
     network_proxy_free(world->proxy);
     network_records_free(world->records);
     upstream_proxy_free(world->upstream);
+    network_asks_free(world->asks);
     guest_trust_free(world->trust);
     session_config_free(world->config);
     close(world->other);
