@@ -2,24 +2,19 @@
  *
  * network - see network.h.
  */
-#include "agent/machine/network.h"
+#include "agent/machine/network_parts.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agent/base/child.h"
 #include "agent/base/child_log.h"
-#include "agent/base/install_paths.h"
 #include "agent/base/name_server.h"
 #include "agent/client/control_timed.h"
 #include "agent/machine/network_hint.h"
-#include "agent/machine/network_proxy.h"
-#include "agent/machine/network_records.h"
+#include "agent/machine/network_process.h"
 #include "agent/machine/network_texts.h"
 #include "common/errors.h"
 #include "common/fd.h"
-#include "common/fd_message.h"
 #include "common/log.h"
 #include "common/network_link.h"
 
@@ -33,25 +28,6 @@ enum {
     WARNINGS_MAX = 256,
     /* Of the process, which the guest may have taken over. */
     PEER_LINE_MAX = 2 << 20,
-};
-
-struct network {
-    struct child *process;
-    struct control_link *link;
-    struct network_proxy *proxy; /* for names */
-    struct network_records *records;
-    struct network_asks *asks;
-    struct guest_trust *trust;
-    const struct upstream_proxy *upstream;
-    int ports; /* sockets of published ports go this way */
-    const struct network_callbacks *callbacks;
-    void *opaque;
-    bool runs, stopping;
-    unsigned warnings; /* under this policy */
-    struct stat resolv_conf;
-    const char *guest_dns;
-    guint name_server_timer, blame_timer;
-    char *last_error;
 };
 
 /* ---- messages of the process --------------------------------------------- */
@@ -238,159 +214,7 @@ void network_configure(struct network *network,
         done(NULL, error, NULL, opaque);
 }
 
-/* ---- figures ------------------------------------------------------------- */
-
-struct status {
-    struct network *network;
-    control_link_done done;
-    void *opaque;
-    json_t *payload; /* of the network's process; owned */
-};
-
-/* A proxy that does not answer has no figures. */
-static void on_proxy_status(json_t *payload, const GError *error, json_t *data,
-                            void *opaque)
-{
-    struct status *status = opaque;
-
-    if (payload) {
-        json_object_set(status->payload, "names", payload);
-        json_object_set_new(status->payload, "upstream",
-                            upstream_proxy_describe(status->network->upstream));
-    }
-    status->done(status->payload, NULL, NULL, status->opaque);
-    json_decref(status->payload);
-    g_free(status);
-}
-
-static void on_status(json_t *payload, const GError *error, json_t *data,
-                      void *opaque)
-{
-    struct status *status = opaque;
-
-    if (payload && status->network->proxy) {
-        status->payload = json_copy(payload);
-        /* Not the process's, which the guest may have taken over: a client may
-         * change the policy that it reads here. */
-        json_object_set_new(status->payload, "network_policy",
-                            network_policy_to_json(
-                                network_proxy_policy(status->network->proxy)));
-        json_object_set_new(status->payload, "connections",
-                            network_records_count(status->network->records));
-        network_proxy_get_status(status->network->proxy, on_proxy_status,
-                                 status);
-        return;
-    }
-    status->done(payload, error, data, status->opaque);
-    g_free(status);
-}
-
-void network_get_status(struct network *network, control_link_done done,
-                        void *opaque)
-{
-    struct status *status = g_new0(struct status, 1);
-
-    *status = (struct status){ network, done, opaque, NULL };
-    control_link_request(network->link, "status", NULL, on_status, status);
-}
-
-/* Without the process's answer the proxy's connections are still known. */
-static void on_connections(json_t *payload, const GError *error, json_t *data,
-                           void *opaque)
-{
-    struct status *status = opaque;
-    struct network *network = status->network;
-    json_t *open = json_object_get(payload, "connections"), *answer;
-
-    if (network->proxy) {
-        network_proxy_get_connections(network->proxy, open, status->done,
-                                      status->opaque);
-    } else {
-        answer = network_records_to_json(network->records, open);
-        status->done(answer, NULL, NULL, status->opaque);
-        json_decref(answer);
-    }
-    g_free(status);
-}
-
-void network_get_connections(struct network *network, control_link_done done,
-                             void *opaque)
-{
-    struct status *status = g_new0(struct status, 1);
-
-    *status = (struct status){ network, done, opaque, NULL };
-    control_link_request(network->link, "connections", NULL, on_connections,
-                         status);
-}
-
-/* ---- published ports ----------------------------------------------------- */
-
-/* Send a socket with one byte. If that fails, the process finds none, and the
- * request fails. */
-static void send_socket(int channel, int fd)
-{
-    char byte = 0;
-    int rc = fd_message_send(channel, &byte, sizeof(byte), &fd, 1,
-                             MSG_DONTWAIT);
-
-    if (rc < 0)
-        log_warn(LOG_SESSION, NETWORK_PROGRAM ": cannot send a socket: %s",
-                 g_strerror(-rc));
-}
-
-void network_publish(struct network *network, const struct published_port *port,
-                     control_link_done done, void *opaque)
-{
-    send_socket(network->ports, port->fd);
-    control_link_request(network->link, "port.add",
-                         json_pack("{s:I, s:s, s:i}", "id",
-                                   (json_int_t)port->id, "protocol",
-                                   port_spec_protocol(&port->spec),
-                                   "guest_port", (int)port->spec.guest_port),
-                         done, opaque);
-}
-
-void network_unpublish(struct network *network, gint64 id,
-                       control_link_done done, void *opaque)
-{
-    control_link_request(network->link, "port.remove",
-                         json_pack("{s:I}", "id", (json_int_t)id), done,
-                         opaque);
-}
-
 /* ---- set-up -------------------------------------------------------------- */
-
-static gboolean make_pair(int type, int pair[2], GError **error)
-{
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0)
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "cannot make a socket pair: %s", g_strerror(errno));
-    return FALSE;
-}
-
-static struct child *spawn(struct network *network, const char *program,
-                           const char *log_level, int stream, int control,
-                           int ports, int names, GError **error)
-{
-    g_autofree char *missing = NULL;
-    g_autofree char *stream_fd = g_strdup_printf("--stream-fd=%d", stream);
-    g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
-    g_autofree char *ports_fd = g_strdup_printf("--ports-fd=%d", ports);
-    g_autofree char *names_fd = g_strdup_printf("--names-fd=%d", names);
-    g_autofree char *level = g_strdup_printf("--log-level=%s", log_level);
-    const char *const argv[] = { program,  stream_fd, control_fd, ports_fd,
-                                 names_fd, level,     NULL };
-    const int fds[] = { stream, control, ports, names };
-
-    if (program)
-        return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
-                           network, error);
-    missing = install_paths_describe_missing(NETWORK_PROGRAM);
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "the guest's network: %s", missing);
-    return NULL;
-}
 
 /* The sockets between the supervisor ([0]) and the process ([1]). */
 struct pairs {
@@ -408,10 +232,11 @@ static void close_ends(struct pairs *pairs, int end)
 static gboolean make_pairs(struct pairs *pairs, bool with_stream,
                            GError **error)
 {
-    return (!with_stream || make_pair(SOCK_STREAM, pairs->stream, error)) &&
-           make_pair(SOCK_STREAM, pairs->control, error) &&
-           make_pair(SOCK_SEQPACKET, pairs->ports, error) &&
-           make_pair(SOCK_SEQPACKET, pairs->names, error);
+    return (!with_stream ||
+            network_process_pair(SOCK_STREAM, pairs->stream, error)) &&
+           network_process_pair(SOCK_STREAM, pairs->control, error) &&
+           network_process_pair(SOCK_SEQPACKET, pairs->ports, error) &&
+           network_process_pair(SOCK_SEQPACKET, pairs->names, error);
 }
 
 static void on_proxy_warning(json_t *payload, void *opaque)
@@ -485,9 +310,16 @@ struct network *network_new(const char *program,
     network->callbacks = callbacks;
     network->opaque = opaque;
     if (make_pairs(&pairs, tap < 0, error))
-        network->process = spawn(
-            network, program, log_level, tap >= 0 ? tap : pairs.stream[1],
-            pairs.control[1], pairs.ports[1], pairs.names[1], error);
+        network->process = network_process_spawn(
+            &(struct network_process){
+                .name = NETWORK_PROGRAM,
+                .path = program,
+                .log_level = log_level,
+                .fds = { { "stream-fd", tap >= 0 ? tap : pairs.stream[1] },
+                         { "control-fd", pairs.control[1] },
+                         { "ports-fd", pairs.ports[1] },
+                         { "names-fd", pairs.names[1] } } },
+            &child_callbacks, network, error);
     close_ends(&pairs, 1);
     if (!network->process) {
         close_ends(&pairs, 0);

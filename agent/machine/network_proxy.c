@@ -15,6 +15,7 @@
 #include "agent/machine/name_lookup.h"
 #include "agent/machine/network_certificates.h"
 #include "agent/machine/network_hint.h"
+#include "agent/machine/network_process.h"
 #include "agent/machine/trust_file.h"
 #include "common/errors.h"
 #include "common/fd.h"
@@ -304,43 +305,24 @@ static const struct child_callbacks child_callbacks = {
     .exited = on_exited,
 };
 
-static struct child *spawn(struct network_proxy *proxy, int control, int trust,
-                           GError **error)
-{
-    g_autofree char *program = install_paths_find_helper(NETWORK_PROXY_PROGRAM);
-    g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
-    g_autofree char *channel_fd = g_strdup_printf("--connections-fd=%d",
-                                                  proxy->channel);
-    g_autofree char *level = g_strdup_printf("--log-level=%s",
-                                             proxy->log_level);
-    g_autofree char *trust_fd = g_strdup_printf("--trust-fd=%d", trust);
-    g_autofree char *missing = NULL;
-    const char *const argv[] = { program,  channel_fd, control_fd,
-                                 trust_fd, level,      NULL };
-    const int fds[] = { proxy->channel, control, trust };
-
-    if (program)
-        return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
-                           proxy, error);
-    missing = install_paths_describe_missing(NETWORK_PROXY_PROGRAM);
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "the guest's network: %s", missing);
-    return NULL;
-}
-
 static gboolean start(struct network_proxy *proxy, GError **error)
 {
     fd_auto int trust = trust_file_open(guest_trust_given(proxy->trust), error);
+    g_autofree char *path = install_paths_find_helper(NETWORK_PROXY_PROGRAM);
     int control[2];
 
-    if (trust < 0 || !upstream_proxy_check(proxy->upstream, error))
+    if (trust < 0 || !upstream_proxy_check(proxy->upstream, error) ||
+        !network_process_pair(SOCK_STREAM, control, error))
         return FALSE;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "cannot make a socket pair: %s", g_strerror(errno));
-        return FALSE;
-    }
-    proxy->process = spawn(proxy, control[1], trust, error);
+    proxy->process = network_process_spawn(
+        &(struct network_process){
+            .name = NETWORK_PROXY_PROGRAM,
+            .path = path,
+            .log_level = proxy->log_level,
+            .fds = { { "control-fd", control[1] },
+                     { "connections-fd", proxy->channel },
+                     { "trust-fd", trust } } },
+        &child_callbacks, proxy, error);
     fd_close(&control[1]);
     if (!proxy->process) {
         fd_close(&control[0]);

@@ -48,9 +48,13 @@ static void on_ended(const GError *error, void *opaque)
 {
 }
 
-static const struct network_callbacks callbacks = { on_warning, on_ended };
+static const struct network_callbacks callbacks = {
+    .warning = on_warning,
+    .ended = on_ended,
+};
 
-static struct network *start(struct guest_trust *trust, int *ret_fd)
+static struct network *start(struct guest_trust *trust,
+                             const struct upstream_proxy *direct, int *ret_fd)
 {
     const char *srcdir = g_getenv("srcdir"); /* set by make check */
     g_autofree char *fake =
@@ -59,8 +63,8 @@ static struct network *start(struct guest_trust *trust, int *ret_fd)
     g_autofree char *whole = g_canonicalize_filename(fake, NULL);
     g_autofree struct network_policy *open = g_new0(struct network_policy, 1);
     GError *error = NULL;
-    struct network *network = network_new(whole, open, trust, "info", -1,
-                                          &callbacks, NULL, ret_fd, &error);
+    struct network *network = network_new(whole, open, trust, direct, "info",
+                                          -1, &callbacks, NULL, ret_fd, &error);
 
     g_assert_no_error(error);
     return network;
@@ -80,9 +84,10 @@ static void test_refused_policy(void)
 {
     struct session_config *config = session_config_new();
     struct guest_trust *trust = guest_trust_new(config);
+    struct upstream_proxy *direct = upstream_proxy_new("none");
     struct answer taken = { 0 }, refused = { 0 };
     int fd = -1;
-    struct network *network = start(trust, &fd);
+    struct network *network = start(trust, direct, &fd);
     gint64 end = g_get_monotonic_time() + PATIENCE_US;
 
     configure(network, "10.0.0.0/8", &taken);
@@ -98,6 +103,7 @@ static void test_refused_policy(void)
     g_error_free(refused.error);
     network_free(network);
     close(fd);
+    upstream_proxy_free(direct);
     guest_trust_free(trust);
     session_config_free(config);
 }
@@ -107,9 +113,10 @@ static void test_free(void)
 {
     struct session_config *config = session_config_new();
     struct guest_trust *trust = guest_trust_new(config);
+    struct upstream_proxy *direct = upstream_proxy_new("none");
     struct answer answer = { 0 };
     int fd = -1;
-    struct network *network = start(trust, &fd);
+    struct network *network = start(trust, direct, &fd);
 
     configure(network, "192.0.2.2", &answer);
     g_assert_false(answer.came);
@@ -118,6 +125,7 @@ static void test_free(void)
     g_assert_nonnull(answer.error);
     g_error_free(answer.error);
     close(fd);
+    upstream_proxy_free(direct);
     guest_trust_free(trust);
     session_config_free(config);
 }

@@ -19,8 +19,7 @@ struct world {
     int guest, server, ends[2];
 };
 
-static void exchanged(gint64 id, const struct http_exchange *exchange,
-                      void *opaque)
+static void exchanged(const struct intercepted_request *request, void *opaque)
 {
 }
 
