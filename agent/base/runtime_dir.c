@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/base/core_dumps.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -150,6 +151,8 @@ static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
     char byte;
 
     setsid();
+    /* It has the caller's environment, for as long as that runs. */
+    core_dumps_forbid();
     close_all_but(pipe_fd, dir_fd);
     if (chdir("/") < 0)
         _exit(1);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 
+#include "agent/base/core_dumps.h"
 #include "agent/machine/secret_source.h"
 #include "common/errors.h"
 #include "common/host_environ.h"
@@ -285,25 +285,13 @@ static gboolean read_one(struct secret *secret, gint64 end, GError **error)
     return TRUE;
 }
 
-/* Messages to the proxy have the values, too. */
-static void forbid_core_dumps(void)
-{
-    struct rlimit limit;
-
-    /* 0 does not stop a dump to a program; 1 stops all (core(5), and
-     * do_coredump() since Linux 2.6.32). */
-    if (getrlimit(RLIMIT_CORE, &limit) == 0) {
-        limit.rlim_cur = MIN(1, limit.rlim_max);
-        setrlimit(RLIMIT_CORE, &limit);
-    }
-}
-
 gboolean secret_list_read(const GPtrArray *list, GError **error)
 {
     gint64 end = g_get_monotonic_time() + READ_S * G_TIME_SPAN_SECOND;
 
+    /* Messages to the proxy have the values, too. */
     if (list->len > 0)
-        forbid_core_dumps();
+        core_dumps_forbid();
     for (guint i = 0; i < list->len; i++) {
         struct secret *secret = g_ptr_array_index(list, i);
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/base/core_dumps.h"
 #include "agent/base/no_proxy.h"
 #include "agent/base/proxy_url.h"
 #include "common/errors.h"
@@ -52,6 +53,8 @@ static void take_url(struct upstream_proxy *upstream, int kind,
             STEPBACK_ERROR, ERROR_INVALID_FIELD,
             "%s: %s, or --upstream-proxy=none to connect directly", source,
             problem);
+    if (upstream->urls[kind].authorization)
+        core_dumps_forbid();
 }
 
 /* Take the first variable of names that is set and not empty. */

@@ -5,6 +5,7 @@ isolation and the servers of names_world.py."""
 import contextlib
 import glob
 import os
+import resource
 import socket
 import sys
 import tempfile
@@ -15,7 +16,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import names_world  # noqa: E402
 from local_case import LOCAL, call, need  # noqa: E402
 from sandbox_case import Client, sandbox_test  # noqa: E402
-from stdio_client import contains, equal, main  # noqa: E402
+from pty_client import Terminal  # noqa: E402
+from stdio_client import PROGRAM, contains, equal, main  # noqa: E402
 
 # The host cannot resolve it.
 FAR = "far.example.test"
@@ -102,6 +104,13 @@ def command_lines():
             yield file.read().decode(errors="replace")
 
 
+def core_limit(pid):
+    """The most bytes of a core dump; 1: none, also to a program."""
+    with open("/proc/%d/limits" % pid, encoding="ascii") as file:
+        word = [line for line in file if "core file" in line][0].split()[4]
+    return sys.maxsize if word == "unlimited" else int(word)
+
+
 @sandbox_test
 def names_go_through_the_proxy(place):
     """HTTP, TLS and a protocol whose server speaks first, for a name that the
@@ -127,6 +136,10 @@ def names_go_through_the_proxy(place):
              "Stepback")
     equal(box.get("http://other.example.test/")[0] != 0, True)
     equal(box.ask("network.status")["upstream"], {"url": upstream.shown})
+    with Terminal([PROGRAM, "net", "box"], env=place.environment(),
+                  columns=200) as terminal:
+        terminal.expect("connections to names go through " + upstream.shown)
+        equal(terminal.wait(), 0)
     addresses = {record["address"] for record in
                  box.ask("network.connections")["connections"]}
     equal("127.0.0.1" in addresses and names_world.ADDRESS in addresses, True)
@@ -137,6 +150,8 @@ def the_password_stays_with_the_proxy(place):
     """the sandbox has neither the variables nor a way to the proxy; no output and
     no file of the host has the password"""
     upstream = Upstream()
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     box = Box(place, "%s,10.0.0.0/8" % FAR, HTTPS_PROXY=upstream.url,
               http_proxy=upstream.url, ALL_PROXY=upstream.url)
     contains(box.get("http://%s/x" % FAR)[1], "GET /x")
@@ -157,6 +172,7 @@ def the_password_stays_with_the_proxy(place):
                     open(os.path.join(base, name), "rb") as file:
                 equal((name, PASSWORD.encode() in file.read()), (name, False))
     equal([line for line in command_lines() if PASSWORD in line], [])
+    equal([pid for pid in place.processes() if core_limit(pid) > 1], [])
 
 
 @sandbox_test
