@@ -49,6 +49,8 @@ function __stepback_values
             __stepback_images
         case --network
             printf '%s\n' open none
+        case --upstream-proxy
+            echo none
         case --color
             printf '%s\n' auto always never
         case --log-level
