@@ -116,8 +116,9 @@ def clients_use_them(box):
 def memory_lacks_them(box):
     """The machine's memory, and that of its servers, has what the guest had."""
     control, needles = secrets.token_hex(20).encode(), forms(VALUE.encode())
-    box.say("CONTROL=%s sh -c 'printf %%s xx$CONTROL | base64 >/run/control; "
-            "sleep 1000 & exec sleep 1000' >/dev/null 2>&1 &" % control.decode())
+    # In a file system in memory.
+    equal(box.say("text=%s; { echo $text; printf %%s xx$text | base64; } >/run/control"
+                  % control.decode()), "")
     programs = box.programs()
     machine = programs.pop("qemu-system-x86_64")
     equal(len(machine), 1)
