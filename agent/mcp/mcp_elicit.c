@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#include "agent/base/network_entry.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/session/session_approval.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
 
@@ -17,11 +19,12 @@ enum { GRACE_SHARE = 2 };
 /* One decision that the running call has triggered. */
 struct asking {
     struct mcp_elicit *elicit;
-    char *safeguard_id, *key;
+    char *id, *key; /* id: of the safeguard, or the connection's request */
+    bool is_connection;
     json_t *request;    /* the question to the client; NULL: already sent */
     gint64 counts_from; /* from then on the client's answer counts; monotonic,
                            us */
-    bool allow;
+    bool allow, always; /* always: of a connection */
     enum mcp_denial denial; /* the reason if the answer is no */
     guint timer;            /* delivers the client's answer once it counts */
 };
@@ -44,7 +47,7 @@ static void asking_free(gpointer data)
     struct asking *asking = data;
 
     g_clear_handle_id(&asking->timer, g_source_remove);
-    g_free(asking->safeguard_id);
+    g_free(asking->id);
     g_free(asking->key);
     json_decref(asking->request);
     g_free(asking);
@@ -55,7 +58,7 @@ static struct asking *find(const struct mcp_elicit *elicit, const char *id)
     for (guint i = 0; i < elicit->all->len; i++) {
         struct asking *asking = g_ptr_array_index(elicit->all, i);
 
-        if (g_strcmp0(asking->safeguard_id, id) == 0)
+        if (g_strcmp0(asking->id, id) == 0)
             return asking;
     }
     return NULL;
@@ -73,19 +76,21 @@ static gboolean decide(gpointer data)
 {
     struct asking *asking = data;
     struct mcp_elicit *elicit = asking->elicit;
-    g_autofree char *id = g_strdup(asking->safeguard_id);
-    bool allow = asking->allow;
+    g_autofree char *id = g_strdup(asking->id);
+    bool allow = asking->allow, always = asking->always;
 
     asking->timer = 0;
-    elicit->service->denial = asking->denial;
+    if (!asking->is_connection)
+        elicit->service->denial = asking->denial;
     g_ptr_array_remove(elicit->all, asking);
     log_info(LOG_SAFEGUARD, "%s: by way of an MCP client: %s", id,
              allow ? "allow" : "deny");
-    elicit->service->host->decide(elicit->service->host_opaque, id, allow);
+    elicit->service->host->decide(elicit->service->host_opaque, id, allow,
+                                  always);
     return G_SOURCE_REMOVE;
 }
 
-/* Return the user's answer: 1 allow, 0 deny, -1 none. */
+/* Return the user's answer: 2 allow always, 1 allow, 0 deny, -1 none. */
 static int read_answer(json_t *answer)
 {
     const char *action = json_string_value(json_object_get(answer, "action"));
@@ -97,8 +102,10 @@ static int read_answer(json_t *answer)
         return 0;
     if (g_strcmp0(action, "accept") != 0 || !decision)
         return -1;
-    if (strcmp(decision, "allow") == 0)
+    if (strcmp(decision, "allow") == 0 || strcmp(decision, "allow_once") == 0)
         return 1;
+    if (strcmp(decision, "allow_always") == 0)
+        return 2;
     return strcmp(decision, "deny") == 0 ? 0 : -1;
 }
 
@@ -115,6 +122,7 @@ static void on_answered(struct mcp_call *call, json_t *answers, void *opaque)
     answer = read_answer(json_object_get(answers, asking->key));
     wait = asking->counts_from - g_get_monotonic_time();
     asking->allow = answer > 0;
+    asking->always = answer > 1;
     if (answer < 0)
         asking->denial = MCP_DENIED_UNANSWERED;
     /* From the main loop: a decision may end the call. */
@@ -181,6 +189,23 @@ static json_t *question(json_t *payload, const char *key)
                      "params", params);
 }
 
+static json_t *connection_question(const struct approval *approval,
+                                   const char *key)
+{
+    g_autofree char *unicode = network_entry_unicode(approval->name);
+    g_autofree char *text = g_strdup_printf(
+        "May the sandbox connect to this host?\n  %s%s%s%s, port %u",
+        approval->name, unicode ? " (" : "", unicode ? unicode : "",
+        unicode ? ")" : "", approval->port);
+
+    return json_pack(
+        "{s:{s:s, s:{s:s, s:{s:s, s:{s:{s:s, s:s, s:[s, s, s]}}, s:[s]}}}}",
+        key, "method", "elicitation/create", "params", "message", text,
+        "requestedSchema", "type", "object", "properties", "decision", "type",
+        "string", "title", "Decision", "enum", "allow_once", "allow_always",
+        "deny", "required", "decision");
+}
+
 /* From the main loop: a decision may end the call. */
 static void deny_unasked(struct asking *asking)
 {
@@ -216,11 +241,32 @@ static void begin_with(struct mcp_elicit *elicit, const struct mcp_call *call)
 
 /* Use a new key each time: a late answer must not count for another
  * question. */
-static char *make_key(struct mcp_elicit *elicit)
+static char *make_key(struct mcp_elicit *elicit, const char *kind)
 {
     return ++elicit->last_key == 1
-               ? g_strdup("safeguard")
-               : g_strdup_printf("safeguard-%u", elicit->last_key);
+               ? g_strdup(kind)
+               : g_strdup_printf("%s-%u", kind, elicit->last_key);
+}
+
+static bool can_ask(const struct mcp_call *call)
+{
+    return mcp_call_version(call) >= MCP_2025_06_18 &&
+           mcp_call_can(call, "elicitation");
+}
+
+static struct asking *asking_new(struct mcp_elicit *elicit,
+                                 const struct mcp_call *call, const char *id,
+                                 const char *kind)
+{
+    struct asking *asking = g_new0(struct asking, 1);
+
+    if (!running(elicit))
+        begin_with(elicit, call);
+    asking->elicit = elicit;
+    asking->id = g_strdup(id);
+    asking->key = make_key(elicit, kind);
+    g_ptr_array_add(elicit->all, asking);
+    return asking;
 }
 
 void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
@@ -232,25 +278,16 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
         json_object_get(payload, "timeout_seconds"));
     gint64 grace = elicit->grace_ms;
     struct asking *asking;
-    bool can_ask;
 
     if (!call || !id)
         return;
-    can_ask = mcp_call_version(call) >= MCP_2025_06_18 &&
-              mcp_call_can(call, "elicitation");
-    if (!can_ask && elicit->grace_ms > 0)
+    if (!can_ask(call) && elicit->grace_ms > 0)
         return; /* the frontend is asked */
     if (timeout_s > 0)
         grace = MIN(grace, timeout_s * 1000 / GRACE_SHARE);
-    if (!running(elicit))
-        begin_with(elicit, call);
-    asking = g_new0(struct asking, 1);
-    asking->elicit = elicit;
-    asking->safeguard_id = g_strdup(id);
-    asking->key = make_key(elicit);
+    asking = asking_new(elicit, call, id, "safeguard");
     asking->counts_from = g_get_monotonic_time() + grace * 1000;
-    g_ptr_array_add(elicit->all, asking);
-    if (can_ask) {
+    if (can_ask(call)) {
         asking->request = question(payload, asking->key);
         ask_next(elicit);
     } else {
@@ -258,10 +295,9 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
     }
 }
 
-void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)
+static void withdraw(struct mcp_elicit *elicit, const char *id)
 {
-    struct asking *asking = find(
-        elicit, json_string_value(json_object_get(payload, "safeguard_id")));
+    struct asking *asking = find(elicit, id);
 
     if (!asking)
         return;
@@ -274,6 +310,41 @@ void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)
     }
     g_ptr_array_remove(elicit->all, asking);
     ask_next(elicit);
+}
+
+void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)
+{
+    withdraw(elicit,
+             json_string_value(json_object_get(payload, "safeguard_id")));
+}
+
+static void ask_connection(struct mcp_elicit *elicit,
+                           const struct approval *approval)
+{
+    struct mcp_call *call = mcp_queue_running(elicit->service->queue);
+    struct asking *asking;
+
+    if (!call || (!can_ask(call) && elicit->grace_ms > 0))
+        return; /* the frontend is asked */
+    asking = asking_new(elicit, call, approval->id, "connection");
+    asking->is_connection = true;
+    if (can_ask(call)) {
+        asking->request = connection_question(approval, asking->key);
+        ask_next(elicit);
+    } else {
+        deny_unasked(asking);
+    }
+}
+
+void mcp_elicit_take_approval(struct mcp_elicit *elicit,
+                              const struct approval *approval)
+{
+    if (approval->kind != APPROVAL_NETWORK)
+        return;
+    if (approval->outcome == APPROVAL_PENDING)
+        ask_connection(elicit, approval);
+    else
+        withdraw(elicit, approval->id);
 }
 
 struct mcp_elicit *mcp_elicit_new(struct mcp_state *service, unsigned grace_ms)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_elicit - ask an MCP client's user about a safeguard.
+ * mcp_elicit - ask an MCP client's user about a safeguard, or about a
+ * connection of the guest.
  *
  * A safeguard that a tool call has triggered is shown to the frontend, and to
  * the user of the calling client if that client supports "elicitation". The
@@ -8,12 +9,16 @@
  * decide, and only after that the client's answer counts. Without a frontend, a
  * client that cannot ask, or answers neither yes nor no, counts as no. Each
  * folder's decision is a separate question.
+ *
+ * A connection that is held (session_asks.h) while a call runs is shown in the
+ * same way, but the first answer counts.
  */
 #ifndef AGENT_MCP_MCP_ELICIT_H
 #define AGENT_MCP_MCP_ELICIT_H
 
 #include <jansson.h>
 
+struct approval;
 struct mcp_elicit;
 struct mcp_state;
 
@@ -23,5 +28,10 @@ void mcp_elicit_free(struct mcp_elicit *elicit);
 /* Events of the control protocol; payload is borrowed. */
 void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload);
 void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload);
+
+/* A request of the session's queue waits, or is over; those for folders are
+ * ignored (mcp_access.c). */
+void mcp_elicit_take_approval(struct mcp_elicit *elicit,
+                              const struct approval *approval);
 
 #endif

@@ -65,8 +65,9 @@ struct mcp_host {
     /* Return the folder's fd, borrowed until the next of these calls; -1 and
      * error on failure. */
     int (*folder_fd)(void *host, struct folder_ref directory, GError **error);
-    /* Pass on the client user's decision about a safeguard. */
-    void (*decide)(void *host, const char *safeguard_id, bool allow);
+    /* Pass on the client user's decision about a safeguard, or a connection;
+     * always: of a connection (session_approval_decide()). */
+    void (*decide)(void *host, const char *id, bool allow, bool always);
 };
 
 #endif

@@ -196,6 +196,9 @@ void mcp_service_take_event(struct mcp_state *service,
     case SESSION_EVENT_COPY:
         mcp_copy_take_event(service->copies, event);
         break;
+    case SESSION_EVENT_APPROVAL:
+        mcp_elicit_take_approval(service->elicit, event->approval);
+        break;
     case SESSION_EVENT_WARNING:
     case SESSION_EVENT_ERROR:
     case SESSION_EVENT_RELAYED:

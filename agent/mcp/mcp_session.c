@@ -18,6 +18,7 @@
 #include "agent/mcp/mcp_session_core.h"
 #include "agent/mcp/mcp_session_ops.h"
 #include "agent/machine/session_config.h"
+#include "agent/session/session_grants.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -169,11 +170,16 @@ static void on_decided(const struct answer *answer, const GError *error,
                  error->message);
 }
 
-static void host_decide(void *opaque, const char *safeguard_id, bool allow)
+static void host_decide(void *opaque, const char *id, bool allow, bool always)
 {
     struct mcp_session *host = opaque;
+    const struct approval_decision decision = {
+        .id = id,
+        .allow = allow,
+        .is_kept = always,
+    };
 
-    session_guard_confirm(host->session, safeguard_id, allow, on_decided, host);
+    session_approval_decide(host->session, &decision, on_decided, host);
 }
 
 static const struct mcp_host mcp_host = {

@@ -221,7 +221,8 @@ static int folder(void *host, struct folder_ref directory, GError **error)
     return folder_fd;
 }
 
-static void decide(void *host, const char *safeguard_id, bool allow)
+static void decide(void *host, const char *safeguard_id, bool allow,
+                   bool always)
 {
 }
 

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import names_world  # noqa: E402
 from local_agent import begin  # noqa: E402
 from local_case import LOCAL, call, need  # noqa: E402
+from mcp_client import Client as Assistant  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from sandbox_case import Client, sandbox_test  # noqa: E402
 from stdio_client import (PROGRAM, contains, equal, eventually, folder,  # noqa: E402
@@ -255,6 +256,34 @@ def by_the_api(place):
     policy = ok(agent.ask("network.status"))["network_policy"]
     equal(policy["allow"], ["ask:*.example.test", "ask:*:22", name + ":80"])
     equal(agent.close(), 0)
+
+
+@sandbox_test
+def by_an_assistant(place):
+    """an assistant's user is asked if the client can; otherwise it is a denial"""
+    need()
+    for capabilities in ({"elicitation": {}}, {}):
+        process = subprocess.Popen(
+            [PROGRAM, "mcp", "-C", place.share, *LOCAL, "--network=ask:*"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=place.environment(STEPBACK_QEMU=None))
+        client = Assistant(process.stdout, process.stdin, capabilities=capabilities)
+        command = "curl -sS -m 60 " + url(API)
+        for decision in ("allow_once", "allow_always", None) if capabilities else ():
+            id = client.send("tools/call", name="execute_command",
+                             arguments={"command": command})
+            if decision:
+                question = client.until(lambda m: m.get("method") == "elicitation/create")
+                contains(question["params"]["message"], API + ", port 80")
+                client.message(id=question["id"], result={
+                    "action": "accept", "content": {"decision": decision}})
+            contains(client.answer(id)["result"]["content"][0]["text"], "GET /x " + API)
+        if not capabilities:
+            result = client.answer(client.send(
+                "tools/call", name="execute_command", arguments={"command": command}))["result"]
+            contains(result["content"][0]["text"], "reset by peer")
+        process.stdin.close()
+        equal(process.wait(PATIENCE), 0)
 
 
 if __name__ == "__main__":
