@@ -6,8 +6,10 @@
 
 #include <string.h>
 
-/* The proxy has no more questions than OPEN_MAX (proxy/asks.h). */
-enum { OPEN_MAX = 8, ALLOWED_MAX = 1024 };
+/* A proxy that keeps to its own limits (proxy/asks.h) stays within these. */
+enum { OPEN_MAX = 8, RATE_MAX = 40, RATE_S = 60 };
+
+enum { ALLOWED_MAX = 1024 };
 
 struct question {
     gint64 id, peer_id; /* peer_id: the proxy's */
@@ -22,6 +24,8 @@ struct network_asks {
     GPtrArray *open;           /* of struct question */
     GHashTable *allowed;       /* of names */
     gint64 last_id;
+    gint64 minute;  /* monotonic, us: its begin */
+    unsigned asked; /* in this minute */
 };
 
 struct network_asks *
@@ -60,6 +64,17 @@ static struct question *find(const struct network_asks *asks, gint64 id,
     return NULL;
 }
 
+static bool asks_too_often(struct network_asks *asks)
+{
+    gint64 now = g_get_monotonic_time();
+
+    if (asks->minute == 0 || now - asks->minute >= RATE_S * G_USEC_PER_SEC) {
+        asks->minute = now;
+        asks->asked = 0;
+    }
+    return asks->asked++ >= RATE_MAX;
+}
+
 static void ask(struct network_asks *asks, const struct network_policy *policy,
                 json_t *payload)
 {
@@ -74,7 +89,8 @@ static void ask(struct network_asks *asks, const struct network_policy *policy,
         find(asks, id, true, &index))
         return;
     /* If the policy has just changed, the proxy judges by the new one soon. */
-    if (network_policy_judge_name(policy, name, (unsigned)port) != NAME_ASK)
+    if (network_policy_judge_name(policy, name, (unsigned)port) != NAME_ASK ||
+        asks_too_often(asks))
         return;
     question->id = ++asks->last_id;
     question->peer_id = id;

@@ -4,8 +4,8 @@
  *
  * proxy/asks.h holds the connections and limits what a guest can ask. The proxy
  * reads data of the guest, which may have taken it over: a question must be one
- * that the policy asks, there are few at a time, and a name is resolved only
- * after a user has allowed it.
+ * that the policy asks, there are few at a time and in a minute, and a name is
+ * resolved only after a user has allowed it.
  *
  * Threads: all on the main thread.
  */

@@ -64,6 +64,16 @@ struct approval {
     struct decision *decision; /* that waits for its turn, or NULL */
 };
 
+/* The answer to a request (session_approval_decide()). path and access are
+ * for grants. */
+struct approval_decision {
+    const char *id;
+    bool allow;
+    const char *path;   /* a folder within the one asked for, or NULL */
+    const char *access; /* "read_only", "read_write", or NULL: as asked for */
+    bool is_kept;       /* always, not once */
+};
+
 /* Create session.approvals. */
 GPtrArray *session_approval_new_list(void);
 

@@ -10,7 +10,7 @@
 #define AGENT_SESSION_SESSION_ASKS_H
 
 #include "agent/machine/network_asks.h"
-#include "agent/session/session_grants.h"
+#include "agent/session/session_approval.h"
 
 /* So many at a time: a guest that asks must not fill the queue. */
 enum { ASKS_MAX = 4 };

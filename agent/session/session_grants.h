@@ -37,14 +37,6 @@ const struct approval *session_grant_find(const struct session *session,
 void session_grant_withdraw(struct session *session, const void *opaque);
 void session_grant_withdraw_execution(struct session *session, gint64 exec_id);
 
-struct approval_decision {
-    const char *id;
-    bool allow;
-    const char *path;   /* a folder within the one asked for, or NULL */
-    const char *access; /* "read_only", "read_write", or NULL: as asked for */
-    bool is_kept;       /* the grant comes back at the next start */
-};
-
 /* Decide a pending request, also one of a safeguard, by its id. The answer to
  * an allowed one comes when the guest has the folder, and has "approval"; one
  * that cannot be carried out is an error, and the request stays pending.

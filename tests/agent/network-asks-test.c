@@ -173,6 +173,18 @@ static void test_bound(struct world *world, gconstpointer data)
     g_assert_cmpstr(world->seen->str, ==, "9 a.example.org:443; ");
 }
 
+static void test_rate(struct world *world, gconstpointer data)
+{
+    for (int i = 0; i < 100; i++) {
+        g_autofree char *id = g_strdup_printf("{\"id\":%d}", i);
+
+        ask(world, i, "a.example.org");
+        take(world, "event.ask_withdrawn", id);
+    }
+    g_assert_true(
+        g_str_has_suffix(world->seen->str, "40 a.example.org:443; -40; "));
+}
+
 static void test_answers(struct world *world, gconstpointer data)
 {
     const struct network_answer yes = { .allow = true }, no = { 0 };
@@ -235,6 +247,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     ADD("only-what-the-policy-asks-is-a-question", test_other_questions);
     ADD("eight-at-a-time-and-all-are-withdrawn-with-the-proxy", test_bound);
+    ADD("forty-in-a-minute", test_rate);
     ADD("an-answer-counts-once-and-allows-the-name", test_answers);
     ADD("a-question-may-be-refused-from-within", test_refusal_from_within);
     return g_test_run();
