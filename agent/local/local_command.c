@@ -177,23 +177,21 @@ static void add_system(struct builder *builder)
 }
 
 /* The files of the host may be links into /run, which the sandbox does not
- * have. The name server is that of the sandbox's network. With a policy of
- * names it must be asked for all of them: the real address of a name, from the
- * host's file, is not reachable. */
+ * have. The name server is that of the sandbox's network, whatever the policy,
+ * which may change. With a policy of names it must be asked for all of them:
+ * the real address of a name, from the host's file, is not reachable. */
 static gboolean add_resolver(struct builder *builder, GError **error)
 {
     const struct network_policy *policy = &builder->command->config->network;
-    bool dns = builder->command->network &&
-               (policy->dns || network_policy_has_names(policy));
+    const char *server = builder->command->network ? NAME_SERVER : "";
     g_autofree char *path = NULL, *hosts = NULL, *zone = NULL;
 
     if (builder->command->root)
-        return add_text(builder, "--ro-bind-data", dns ? NAME_SERVER : "",
-                        "/etc/resolv.conf", error);
+        return add_text(builder, "--ro-bind-data", server, "/etc/resolv.conf",
+                        error);
     if (access("/etc/resolv.conf", F_OK) == 0) {
         path = real_path_of("/etc/resolv.conf");
-        if (!add_text(builder, "--ro-bind-data", dns ? NAME_SERVER : "", path,
-                      error))
+        if (!add_text(builder, "--ro-bind-data", server, path, error))
             return FALSE;
     }
     if (network_policy_has_names(policy) && access("/etc/hosts", F_OK) == 0) {

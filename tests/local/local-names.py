@@ -360,6 +360,10 @@ def addresses(place):
     run_cli(place, "exec", "--", "sh", "-c", curl("http://%s/" % address))
     finds(place, verdict="closed", address=address, port=80, reason=None)
     equal(len(listed(place)), 3)
+    # Names can follow.
+    run_cli(place, "net", "allow", "other.example.test")
+    contains(run_cli(place, "exec", "--", "sh", "-c",
+                     curl("http://other.example.test/")), "GET / other")
     run_cli(place, "stop")
 
 
