@@ -13,10 +13,14 @@ asked.
     port 443    the same by TLS, with a certificate for *.example.test
     port 22     speaks first: "SSH-2.0-world"
     port 5000   echoes
+
+World(folder, "client_servers") starts the servers of that module, too.
 """
 import base64
+import contextlib
 import hashlib
 import http.server
+import importlib
 import os
 import socket
 import ssl
@@ -28,6 +32,7 @@ import time
 
 ADDRESS, ADDRESS6, DNS, HOST = ("198.51.100.7", "2001:db8:1::7", "198.51.100.53",
                                 "192.0.2.1")
+BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 NAMES = {
     "api.example.test": [ADDRESS], "other.example.test": [ADDRESS],
     "a.b.example.test": [ADDRESS], "secret.elsewhere.test": [ADDRESS],
@@ -59,8 +64,13 @@ def enter():
     os.execvp("unshare", ["unshare", "-nm", sys.executable, *sys.argv])
 
 
+def cannot_be_trusted():
+    """Why World.trusted() cannot be, or None."""
+    return None if os.path.exists(BUNDLE) else "there is no " + BUNDLE
+
+
 class World:
-    def __init__(self, folder):
+    def __init__(self, folder, *modules):
         self.folder = folder
         self.asked_file = folder + "/asked"
         with open(folder + "/resolv.conf", "w", encoding="ascii") as file:
@@ -68,7 +78,8 @@ class World:
         sh(f"mount --bind {folder}/resolv.conf $(realpath /etc/resolv.conf)")
         sh("ip link set lo up && ip link add near type veth peer name far")
         self.process = subprocess.Popen(
-            ["unshare", "-n", sys.executable, os.path.abspath(__file__), folder],
+            ["unshare", "-n", sys.executable, "-B", os.path.abspath(__file__), folder,
+             *modules],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         while os.readlink(f"/proc/{self.process.pid}/ns/net") == \
                 os.readlink("/proc/self/ns/net"):
@@ -87,6 +98,19 @@ class World:
         """The names that were asked of the name server."""
         with open(self.asked_file, encoding="ascii") as file:
             return file.read().split()
+
+    @contextlib.contextmanager
+    def trusted(self):
+        """Meanwhile the host trusts the servers' certificate."""
+        with open(BUNDLE, "rb") as bundle, \
+                open(self.folder + "/cert.pem", "rb") as own, \
+                open(self.folder + "/bundle.pem", "wb") as file:
+            file.write(bundle.read() + b"\n" + own.read())
+        sh(f"mount --bind {self.folder}/bundle.pem $(realpath {BUNDLE})")
+        try:
+            yield
+        finally:
+            sh(f"umount $(realpath {BUNDLE})")
 
     def close(self):
         self.process.stdin.close()
@@ -140,7 +164,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def serve_http(family, address, port, context=None):
+def serve_http(family, address, port, context=None, handler=Handler):
     class Server(http.server.ThreadingHTTPServer):
         address_family = family
         daemon_threads = True
@@ -156,7 +180,7 @@ def serve_http(family, address, port, context=None):
 
         def handle_error(self, *_):
             pass
-    server = Server((address, port), Handler)
+    server = Server((address, port), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
@@ -224,7 +248,7 @@ def make_certificate(folder):
     return context
 
 
-def world(folder):
+def world(folder, *modules):
     """The other end; runs until its input ends."""
     sys.stdin.readline()
     context = make_certificate(folder)
@@ -241,10 +265,12 @@ def world(folder):
     serve_talk(ADDRESS, 22, b"SSH-2.0-world\r\n")
     serve_talk(ADDRESS, 5000, b"")
     open(folder + "/asked", "w", encoding="ascii").close()
+    for module in modules:
+        NAMES.update(importlib.import_module(module).serve(folder, context))
     serve_names(folder + "/asked")
     print("ready", flush=True)
     sys.stdin.read()
 
 
 if __name__ == "__main__":
-    world(sys.argv[1])
+    world(*sys.argv[1:])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server of HTTP/2 for proxy-http2.py. Arguments: address, certificate, key.
-// It prints its port. By path:
+// A server of HTTP/2 for proxy-http2.py and net_clients.py. Arguments: address,
+// certificate, key, and the port if it is not to choose one, which it prints. By path:
 //
 //     /v1/echo    the request's body; its length as the trailer x-sum
 //     /v1/token   the Authorization field, in the body and in x-token
@@ -12,7 +12,7 @@ import http2 from 'node:http2';
 import fs from 'node:fs';
 import readline from 'node:readline';
 
-const [address, certificate, key] = process.argv.slice(2);
+const [address, certificate, key, port = '0'] = process.argv.slice(2);
 const server = http2.createSecureServer({
   cert: fs.readFileSync(certificate), key: fs.readFileSync(key),
 });
@@ -62,7 +62,7 @@ server.on('stream', (stream, headers) => {
     stream.end(token);
   }
 });
-server.listen(0, address, () => console.log(server.address().port));
+server.listen(Number(port), address, () => console.log(server.address().port));
 const lines = readline.createInterface({ input: process.stdin });
 lines.on('line', (line) => {
   if (line === 'end') events.end();

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A policy of names in a virtual machine: its own resolver and real clients, and
-the servers of names_world.py. The other cases are in local-names.py.
+"""A policy of names in a virtual machine: its own resolver and real clients, with the
+servers of names_world.py, and the table of net_clients.py in the same machine. The
+other cases are in local-names.py and local-clients.py.
 
 It is skipped without QEMU or the image debian (STEPBACK_TEST_IMAGE names another).
 """
@@ -14,12 +15,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import guest_start  # noqa: E402
 import names_world  # noqa: E402
+import net_clients  # noqa: E402
 from stdio_client import (Agent, Skip, contains, equal, main, ok,  # noqa: E402
                           test)
 
 IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-WORLD = None
+WORLD = TABLE = None
 
 HTTPS = """
 import sys, urllib.error, urllib.request
@@ -45,9 +47,8 @@ def get(agent, url):
     return text
 
 
-@test
-def names_in_a_machine(place):
-    """a machine reaches listed names, no other, until that changes to interception"""
+def begin(place):
+    """A session in a machine that trusts the world's certificate."""
     if not shutil.which("qemu-system-x86_64") or \
             not os.path.exists(os.path.join(CACHE, "stepback/guest", IMAGE)):
         raise Skip("there is no QEMU or no image " + IMAGE)
@@ -58,6 +59,13 @@ def names_in_a_machine(place):
         file.write(HTTPS)
     ok(agent.start(vm=guest_start.plan(agent.env, IMAGE), ca_certificates=certificate,
                    network_policy={"allow": ["api.example.test"]}))
+    return agent
+
+
+@test
+def names_in_a_machine(_):
+    """a machine reaches listed names, no other, until that changes to interception"""
+    agent = TABLE.session()
     contains(get(agent, "https://api.example.test/x"), "GET /x api.example.test")
     contains(get(agent, "http://api.example.test/y"), "GET /y api.example.test")
     for url in ("https://other.example.test/", "http://api.example.test:5000/",
@@ -79,7 +87,9 @@ def names_in_a_machine(place):
     contains(text, "Stepback refused this request")
     equal([one for one in WORLD.asked() if one not in
            ("api.example.test", "other.example.test")], [])
-    equal(agent.close(), 0)
+
+
+names_in_a_machine.alone = True
 
 
 if __name__ == "__main__":
@@ -88,8 +98,12 @@ if __name__ == "__main__":
         print("1..0 # SKIP " + why)
         sys.exit(0)
     with tempfile.TemporaryDirectory() as folder:
-        WORLD = names_world.World(folder)
+        os.chmod(folder, 0o755)
+        WORLD = names_world.World(folder, "client_servers")
+        TABLE = net_clients.Table(WORLD, begin, machine=True)
+        net_clients.add_tests(TABLE)
         try:
             main()
         finally:
+            TABLE.close()
             WORLD.close()
