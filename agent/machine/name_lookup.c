@@ -70,7 +70,8 @@ static void answer(struct job *job)
 
     if (job->rc == 0)
         list = list_addresses(job->found);
-    job->done(list, list ? NULL : gai_strerror(job->rc), job->opaque);
+    job->done(list, list ? job->found->ai_canonname : NULL,
+              list ? NULL : gai_strerror(job->rc), job->opaque);
 }
 
 static void start_next(struct name_lookup *lookup);
@@ -92,7 +93,8 @@ static gboolean deliver(gpointer data)
 /* A thread: it touches nothing of the job but name, found and rc. */
 static gpointer look_up(gpointer data)
 {
-    const struct addrinfo hints = { .ai_family = AF_UNSPEC,
+    const struct addrinfo hints = { .ai_flags = AI_CANONNAME,
+                                    .ai_family = AF_UNSPEC,
                                     .ai_socktype = SOCK_STREAM };
     struct job *job = data;
 
@@ -132,7 +134,7 @@ struct name_lookup *name_lookup_new(void)
 static void abandon(struct job *job)
 {
     job->owner = NULL;
-    job->done(NULL, "cancelled", job->opaque);
+    job->done(NULL, NULL, "cancelled", job->opaque);
 }
 
 void name_lookup_free(struct name_lookup *lookup)

@@ -14,10 +14,11 @@ enum { NAME_LOOKUP_THREADS = 8, NAME_LOOKUP_WAITING = 1024 };
 
 struct name_lookup;
 
-/* addresses: texts (borrowed, ended by NULL), in the resolver's order; or NULL,
- * and problem is the reason. */
-typedef void (*name_lookup_done)(char *const *addresses, const char *problem,
-                                 void *opaque);
+/* addresses: texts (borrowed, ended by NULL), in the resolver's order, and
+ * canonical is the name that has them (borrowed; NULL: unknown), where the name
+ * is an alias (CNAME) another one; or NULL, and problem is the reason. */
+typedef void (*name_lookup_done)(char *const *addresses, const char *canonical,
+                                 const char *problem, void *opaque);
 
 struct name_lookup *name_lookup_new(void);
 

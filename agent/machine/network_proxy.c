@@ -61,11 +61,23 @@ struct query {
                    */
 };
 
-static void on_found(char *const *addresses, const char *problem, void *opaque)
+/* An exception includes the names that lead to its name. Only the last one of a
+ * chain of aliases is known. */
+static void on_found(char *const *addresses, const char *canonical,
+                     const char *problem, void *opaque)
 {
     struct query *query = opaque;
-    json_t *list = addresses ? json_array() : NULL, *answer;
+    g_autofree char *excepted = NULL;
+    json_t *list, *answer;
 
+    if (canonical && query->upstream < 0 &&
+        network_policy_excepts_name(&query->proxy->policy, canonical)) {
+        excepted = g_strdup_printf(
+            "it leads to %s, which the network policy denies", canonical);
+        problem = excepted;
+        addresses = NULL;
+    }
+    list = addresses ? json_array() : NULL;
     for (; addresses && *addresses; addresses++)
         json_array_append_new(list, json_string(*addresses));
     answer = json_pack("{s:I, s:o?, s:s?}", "id", query->id, "addresses", list,
@@ -96,7 +108,7 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
     if (proxy->policy.kind != NETWORK_OPEN &&
         !network_policy_allows_name(&proxy->policy, name) &&
         !network_asks_has_allowed(proxy->asks, name))
-        on_found(NULL, "the network policy does not list it", query);
+        on_found(NULL, NULL, "the network policy does not list it", query);
     else
         name_lookup_start(proxy->lookup, host, on_found, query);
 }

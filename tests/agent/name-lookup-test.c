@@ -11,7 +11,8 @@ struct found {
     GMainLoop *loop;
 };
 
-static void on_found(char *const *addresses, const char *problem, void *opaque)
+static void on_found(char *const *addresses, const char *canonical,
+                     const char *problem, void *opaque)
 {
     struct found *found = opaque;
 

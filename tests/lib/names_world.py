@@ -14,6 +14,8 @@ asked.
     port 22     speaks first: "SSH-2.0-world"
     port 5000   echoes
 
+The name server also takes connections at the ports of DNS over TCP, TLS and HTTPS.
+
 World(folder, "client_servers") starts the servers of that module, too.
 """
 import base64
@@ -21,6 +23,7 @@ import contextlib
 import hashlib
 import http.server
 import importlib
+import itertools
 import os
 import socket
 import ssl
@@ -41,7 +44,10 @@ NAMES = {
     "meta.example.test": ["169.254.169.254"], "private.example.test": ["10.9.9.9"],
     "mapped.example.test": ["::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"],
     "mixed.example.test": ["127.0.0.1", "203.0.113.1", ADDRESS],
+    "alias.example.test": "other.example.test",  # CNAME
+    "rebind.example.test": [ADDRESS],  # every second time 127.0.0.1
 }
+TURN = itertools.cycle(([ADDRESS], ["127.0.0.1"]))
 
 
 def sh(line):
@@ -208,20 +214,30 @@ def read_name(query):
     return ".".join(labels), query[12:at + 5]
 
 
+def record(owner, kind, data):
+    return owner + struct.pack("!HHIH", kind, 1, 1, len(data)) + data
+
+
 def answer(query, asked):
     name, question = read_name(query)
     kind, = struct.unpack("!H", question[-4:-2])
     with open(asked, "a", encoding="ascii") as file:
         file.write(name + "\n")
-    found = [one for one in NAMES.get(name, ())
-             if kind == (28 if ":" in one else 1)]
     code = 0x8180 if name in NAMES else 0x8183
-    records = b"".join(
-        b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, 1, 16 if ":" in one else 4) +
-        socket.inet_pton(socket.AF_INET6 if ":" in one else socket.AF_INET, one)
-        for one in found)
-    return query[:2] + struct.pack("!HHHHH", code, 1, len(found), 0, 0) + \
-        question + records
+    addresses, records = NAMES.get(name, ()), []
+    if name == "rebind.example.test" and kind == 1:
+        addresses = next(TURN)
+    owner = b"\xc0\x0c"
+    if isinstance(addresses, str):
+        target = b"".join(bytes([len(label)]) + label.encode()
+                          for label in addresses.split(".")) + b"\0"
+        records.append(record(owner, 5, target))
+        owner, addresses = target, NAMES[addresses]
+    records += [record(owner, kind, socket.inet_pton(
+        socket.AF_INET6 if ":" in one else socket.AF_INET, one))
+        for one in addresses if kind == (28 if ":" in one else 1)]
+    return query[:2] + struct.pack("!HHHHH", code, 1, len(records), 0, 0) + \
+        question + b"".join(records)
 
 
 def serve_names(asked):
@@ -264,6 +280,8 @@ def world(folder, *modules):
     serve_http(socket.AF_INET6, ADDRESS6, 80)
     serve_talk(ADDRESS, 22, b"SSH-2.0-world\r\n")
     serve_talk(ADDRESS, 5000, b"")
+    for port in (53, 443, 853):
+        serve_talk(DNS, port, b"dns")
     open(folder + "/asked", "w", encoding="ascii").close()
     for module in modules:
         NAMES.update(importlib.import_module(module).serve(folder, context))

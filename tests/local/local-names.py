@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -123,17 +124,64 @@ def other_names(place):
     """another name does not exist, is not asked of a server, and is reported"""
     agent = open_names(place, WEB)
     names = ("other.example.test", "secret.elsewhere.test", "b.example.test",
-             "data.xn--evil.example.test")
+             "data.xn--evil.example.test", "c2VjcmV0.api.example.test")
     for name in names:
         bad(agent, curl("https://%s/" % name))
     reports(agent, "other.example.test")
     equal([one for one in WORLD.asked() if one in names], [])
-    # By address, and by another name server.
-    bad(agent, curl("http://%s/" % names_world.ADDRESS, "-H", "Host: api.example.test"))
-    bad(agent, curl("http://api.example.test/", "--resolve",
-                    "api.example.test:80:" + names_world.ADDRESS))
-    bad(agent, "nslookup -timeout=2 other.example.test " + names_world.DNS +
-        " || exit 1")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def other_addresses(place):
+    """an address is not reached by number, whatever name the client says"""
+    agent = open_names(place, WEB)
+    for address in (names_world.ADDRESS, names_world.ADDRESS6):
+        url = "[%s]" % address if ":" in address else address
+        bad(agent, curl("http://%s/" % url))
+        bad(agent, curl("http://%s/" % url, "-H", "Host: api.example.test"))
+        for scheme, port in (("http", 80), ("https", 443)):
+            bad(agent, curl(scheme + "://api.example.test/", "--resolve",
+                            "api.example.test:%d:%s" % (port, url)))
+    for address in ("::ffff:" + names_world.ADDRESS, "64:ff9b::a9fe:a9fe",
+                    "::ffff:169.254.169.254", "169.254.169.254"):
+        bad(agent, ask(address, 80, "GET / HTTP/1.0\\r\\n\\r\\n"))
+    contains(good(agent, get("api.example.test")), "GET /")
+    equal(agent.close(), 0)
+
+
+# Sends a query for leak.example.test. Arguments: the server, udp or tcp, the port.
+ASK_DNS = """
+import socket, struct, sys
+kind = socket.SOCK_DGRAM if sys.argv[2] == "udp" else socket.SOCK_STREAM
+query = struct.pack("!6H", 7, 256, 1, 0, 0, 0) + \\
+    b"\\4leak\\7example\\4test\\0\\0\\1\\0\\1"
+s = socket.socket(socket.AF_INET, kind)
+s.settimeout(5)
+s.connect((sys.argv[1], int(sys.argv[3])))
+s.send(query if sys.argv[2] == "udp" else struct.pack("!H", len(query)) + query)
+sys.exit(not s.recv(100))
+"""
+
+
+def ask_dns(server, kind, port):
+    return shlex.join(["/usr/bin/python3", "-c", ASK_DNS, server, kind, str(port)])
+
+
+@sandbox_test
+def other_name_servers(place):
+    """no other name server is reached, by UDP, TCP, TLS or HTTPS"""
+    agent = open_names(place, WEB)
+    good(agent, ask_dns("10.0.2.3", "udp", 53))
+    good(agent, ask_dns("10.0.2.3", "tcp", 53))
+    ways = (("udp", 53), ("tcp", 53), ("tcp", 853), ("tcp", 443))
+    for way in ways:
+        bad(agent, ask_dns(names_world.DNS, *way))
+    equal("leak.example.test" in WORLD.asked(), False)
+    ok(agent.ask("session.configure_network",
+                 network_policy={"allow": [names_world.DNS]}))
+    for way in ways:
+        good(agent, ask_dns(names_world.DNS, *way))
     equal(agent.close(), 0)
 
 
@@ -189,6 +237,27 @@ def where_names_lead(place):
     agent = open_names(place, names + ["10.9.9.9"])
     contains(good(agent, get("private.example.test")), "GET /")
     bad(agent, curl("http://meta.example.test/"))
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def names_that_lead_elsewhere(place):
+    """a name leads to the address that was checked, and not to a denied name"""
+    agent = open_names(place, ["*.example.test", "deny:other.example.test"])
+    with socket.create_server(("127.0.0.1", 80)) as loopback:
+        for _ in range(2):
+            contains(good(agent, get("rebind.example.test")), "GET / rebind")
+            bad(agent, curl("http://rebind.example.test/"))
+        loopback.settimeout(0)
+        try:
+            raise AssertionError(loopback.accept())
+        except BlockingIOError:
+            pass
+    bad(agent, curl("http://alias.example.test/"))
+    reports(agent, "which the network policy denies")
+    ok(agent.ask("session.configure_network",
+                 network_policy={"allow": ["*.example.test"]}))
+    contains(good(agent, curl("http://alias.example.test/")), "GET / alias")
     equal(agent.close(), 0)
 
 
