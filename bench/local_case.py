@@ -107,8 +107,8 @@ class Local(Sandbox, Native):
         self.folder = []
         self.pid = 0
 
-    def begin(self):
-        done = subprocess.run([self.program, "up", "--isolation=local", "--no-network"],
+    def begin(self, network="--no-network"):
+        done = subprocess.run([self.program, "up", "--isolation=local", network],
                               env=self.env, cwd=self.share, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if done.returncode:
