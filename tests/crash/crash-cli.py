@@ -5,6 +5,7 @@
 Needs a build with fault injection. STEPBACK_CRASH_STRIDE: see crash_ways.h."""
 import copy
 import os
+import shutil
 import signal
 import sys
 
@@ -39,12 +40,12 @@ def own_place(place, number):
     return place, daemon
 
 
-def each_point(place, prepare, words, look):
+def each_point(place, prepare, words, look, folder="share"):
     """Until the command comes to its end. look(place): what must hold."""
     number = 1
     while number < MOST:
         here = prepare(place, number)
-        status, _, err = call(here, *words, "-C", here.share,
+        status, _, err = call(here, *words, "-C", os.path.join(here.root, folder),
                               STEPBACK_FAULT="kill-before:%d" % number)
         look(here)
         if status != -signal.SIGKILL:
@@ -125,6 +126,70 @@ def pass_by_unfinished(place):
     """undo --force over a stranger's step that did not end: likewise"""
     each_point(place, lambda place, n: with_stranger(place, n, True),
                ["undo", "--force"], undone_in_the_end)
+
+
+def tree_of_logs(place):
+    """The files of all undo logs below the place's folder of logs."""
+    logs = place.root + "/.stepback"
+    return sorted(os.path.relpath(os.path.join(base, name), logs)
+                  for base, dirs, files in os.walk(logs) for name in dirs + files)
+
+
+def prune(here, **env):
+    return call(here, "prune", "--logs", "-f", "-C", here.root, **env)
+
+
+def with_orphan(place, number):
+    """A log whose folder is gone, beside one whose folder exists."""
+    here, daemon = own_place(place, number)
+    daemon.end()
+    os.rename(here.share, here.root + "/stays")
+    os.rename(here.root + "/.stepback/share", here.root + "/.stepback/stays")
+    os.mkdir(here.share)
+    with open(here.share + "/file", "w") as file:
+        file.write("old")
+    daemon = Daemon(here)
+    daemon.step(1, "rm file")
+    daemon.end()
+    shutil.rmtree(here.share)
+    return here
+
+
+@test
+def prune_logs(place):
+    """prune --logs: a log is whole or out of the way, and the next prune ends it"""
+    whole = []
+
+    def prepare(place, number):
+        here = with_orphan(place, number)
+        whole.append(tree_of_logs(here))
+        return here
+
+    def look(here):
+        left = tree_of_logs(here)
+        parts = {name.split("/")[0] for name in left} - {".gitignore", "stays"}
+        if "share" in parts:
+            equal(left, whole[-1])
+        equal([name for name in parts
+               if name != "share" and not name.startswith(".removing-")], [])
+        # The name is free for a new folder's log, which prune keeps.
+        if "share" not in parts:
+            os.mkdir(here.share)
+            daemon = Daemon(here)
+            daemon.step(1, "echo new > file")
+            daemon.end()
+            equal(prune(here)[0], 0)
+            equal(call(here, "undo", "-C", here.share)[0], 0)
+            equal(tree(here), {})
+            shutil.rmtree(here.share)
+        equal(prune(here)[0], 0)
+        equal(set(os.listdir(here.root + "/.stepback")) - {".gitignore"}, {"stays"})
+        here.share = here.root + "/stays"
+        equal(call(here, "undo", "-C", here.share)[0], 0)
+        equal(tree(here), {"file": "old"})
+        here.share = here.root + "/share"
+
+    each_point(place, prepare, ["prune", "--logs", "-f"], look, folder=".")
 
 
 main(mounts=True)
