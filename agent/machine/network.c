@@ -2,7 +2,7 @@
  *
  * network - see network.h.
  */
-#include "agent/machine/network_parts.h"
+#include "agent/machine/network.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +11,7 @@
 #include "agent/base/name_server.h"
 #include "agent/client/control_timed.h"
 #include "agent/machine/network_hint.h"
+#include "agent/machine/network_parts.h"
 #include "agent/machine/network_process.h"
 #include "agent/machine/network_texts.h"
 #include "common/errors.h"

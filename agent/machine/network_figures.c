@@ -3,11 +3,12 @@
  * network_figures - see network.h: its state and connections, and published
  * ports.
  */
-#include "agent/machine/network_parts.h"
+#include "agent/machine/network.h"
 
 #include <sys/socket.h>
 
 #include "agent/base/port_spec.h"
+#include "agent/machine/network_parts.h"
 #include "common/fd_message.h"
 #include "common/log.h"
 

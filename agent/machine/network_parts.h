@@ -9,9 +9,14 @@
 #include <sys/stat.h>
 
 #include "agent/base/child.h"
-#include "agent/machine/network.h"
+#include "agent/client/control_link.h"
+#include "agent/machine/guest_trust.h"
+#include "agent/machine/network_asks.h"
 #include "agent/machine/network_proxy.h"
 #include "agent/machine/network_records.h"
+#include "agent/machine/upstream_proxy.h"
+
+struct network_callbacks;
 
 struct network {
     struct child *process;
