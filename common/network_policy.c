@@ -351,8 +351,10 @@ gboolean network_policy_add(struct network_policy *policy, const char *entry,
                                   prefix.length, right);
         return invalid_entry(error, entry, problem);
     }
+    if (!check_reachable(&prefix, entry, error))
+        return FALSE;
     policy->allow[policy->count++] = prefix;
-    return check_reachable(&prefix, entry, error);
+    return TRUE;
 }
 
 /* An entry ends at a NUL; the string may not. */

@@ -62,7 +62,8 @@ struct network_policy {
 gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
                               GError **error);
 
-/* Add an entry of such a list. ERROR_INVALID_FIELD. */
+/* Add an entry of such a list. On failure, ERROR_INVALID_FIELD, the policy is
+ * as it was. */
 gboolean network_policy_add(struct network_policy *policy, const char *entry,
                             GError **error);
 
