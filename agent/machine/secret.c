@@ -28,6 +28,7 @@ enum {
 };
 
 static const char *const usual_headers[] = { "authorization", "x-api-key",
+                                             "api-key",       "x-goog-api-key",
                                              "private-token", NULL };
 
 static void free_secret(gpointer data)

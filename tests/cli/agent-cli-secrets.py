@@ -66,9 +66,8 @@ def secrets(place):
         equal((secret, call(place, "run", *VM, "--secret", secret, "--", "true",
                             **env)[0]), (secret, status))
     equal(good(place, "secret", **env).splitlines()[-2:],
-          ["TOKEN  api.example.org  authorization,x-api-key,private-token  env:TOKEN",
-           "OTHER  api.example.org  authorization,x-api-key,private-token  "
-           "command:echo " + value[::-1]])
+          ["TOKEN  api.example.org  " + HEADERS + "  env:TOKEN",
+           "OTHER  api.example.org  " + HEADERS + "  command:echo " + value[::-1]])
     equal(good(place, "net", "policy", **env).strip(), "api.example.org")
     good(place, "stop", **env)
     del env["TOKEN"]
