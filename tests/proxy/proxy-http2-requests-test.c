@@ -226,6 +226,23 @@ static void test_long_requests(void)
     world_free(world);
 }
 
+/* 300 fields of 2.9 KiB, which HPACK sends as one and 299 bytes. */
+static void test_compressed_requests(void)
+{
+    struct world *world = world_new();
+    g_autoptr(GString) fields = g_string_new(NULL);
+    struct peer_stream *stream;
+
+    for (int i = 0; i < 300; i++)
+        g_string_append_printf(fields, "x: %02900d\n", 0);
+    stream = world_request(world, "GET", "/bomb", fields->str, true);
+    world_run(world);
+    g_assert_null(world_find(world, "/bomb"));
+    g_assert_true(stream->is_closed);
+    world_expect_alive(world);
+    world_free(world);
+}
+
 static void test_long_response(void)
 {
     struct world *world = world_new();
@@ -271,6 +288,8 @@ int main(int argc, char *argv[])
     g_test_add_func("/good requests pass", test_good_requests);
     g_test_add_func("/OPTIONS can be for the server", test_options);
     g_test_add_func("/long requests are refused", test_long_requests);
+    g_test_add_func("/compressed long requests are refused",
+                    test_compressed_requests);
     g_test_add_func("/long responses are refused", test_long_response);
     g_test_add_func("/a response must have a status",
                     test_response_without_status);
