@@ -194,7 +194,7 @@ def serve_talk(address, port, greeting):
     listener = socket.create_server((address, port), backlog=64)
 
     def talk(connection):
-        with connection:
+        with connection, contextlib.suppress(ConnectionError):
             connection.sendall(greeting)
             while data := connection.recv(65536):
                 connection.sendall(data)

@@ -28,7 +28,7 @@ SHORT, USUAL, SLOW = "short", "usual", "slow"
 
 PYTHON_SSL = f"""
 import socket, ssl
-plain = socket.create_connection(("{NAME}", 443), 20)
+plain = socket.create_connection(("{NAME}", 443), 60)
 tls = ssl.create_default_context().wrap_socket(plain, server_hostname="{NAME}")
 issuer = dict(pair for part in tls.getpeercert()["issuer"] for pair in part)
 print("issued by", issuer["commonName"])
@@ -38,18 +38,18 @@ while got := tls.recv(65536):
 """
 PYTHON_HTTP = f"""
 import urllib.request
-print(urllib.request.urlopen("{URL}/hello", timeout=20).read().decode())
+print(urllib.request.urlopen("{URL}/hello", timeout=60).read().decode())
 """
 EVENTS = f"""
 import urllib.request
-with urllib.request.urlopen("{URL}/events", timeout=20) as events:
+with urllib.request.urlopen("{URL}/events", timeout=60) as events:
     print(events.readline(), events.readline())
-    urllib.request.urlopen("{URL}/acknowledge", timeout=20).read()
+    urllib.request.urlopen("{URL}/acknowledge", timeout=60).read()
     print(events.read())
 """
 WEBSOCKET = f"""
 import base64, hashlib, os, socket, ssl
-plain = socket.create_connection(("{NAME}", 443), 20)
+plain = socket.create_connection(("{NAME}", 443), 60)
 tls = ssl.create_default_context().wrap_socket(plain, server_hostname="{NAME}")
 key = base64.b64encode(os.urandom(16))
 tls.sendall(b"GET /ws HTTP/1.1\\r\\nHost: {NAME}\\r\\nUpgrade: websocket\\r\\n"
@@ -93,7 +93,7 @@ apt() {{
     apt-get -q -o Dir::State::lists="$PWD/lists" -o Dir::Cache="$PWD" \\
         -o Dir::Etc="$PWD/etc" -o Dir::State::status=/dev/null \\
         -o APT::Sandbox::User=root -o Acquire::Retries=0 \\
-        -o APT::Update::Error-Mode=any -o Acquire::https::Timeout=20 "$@"
+        -o APT::Update::Error-Mode=any -o Acquire::https::Timeout=60 "$@"
 }}
 apt update && apt download {PACKAGE} && apt-get --version >&2 &&
     dpkg-deb --fsys-tarfile *.deb | tar xO ./usr/share/world
@@ -129,7 +129,7 @@ git init -q . && git -c user.name=w -c user.email=w@example.test commit -q \\
 KEY = """
 cp "$FOLDER/ssh_key" key && chmod 600 key
 ssh="ssh -i $PWD/key -o BatchMode=yes -o StrictHostKeyChecking=no
-     -o UserKnownHostsFile=/dev/null -o ConnectTimeout=20"
+     -o UserKnownHostsFile=/dev/null -o ConnectTimeout=60"
 """
 HELLO = "hello from the world"
 
@@ -144,16 +144,16 @@ def python(script):
 
 ROWS = (
     Row("curl", ["curl"], HELLO, ["GET:NAME/hello"],
-        f"curl -sS -m 20 {URL}/hello", speed=SHORT),
+        f"curl -sS -m 60 {URL}/hello", speed=SHORT),
     Row("curl by HTTP", ["curl"], HELLO, ["GET:NAME/hello"],
-        f"curl -sS -m 20 http://{NAME}/hello"),
+        f"curl -sS -m 60 http://{NAME}/hello"),
     Row("curl by HTTP/2", ["curl"], "hello by HTTP/2 version 2",
         ["GET:H2/v1/token"],
-        "curl -sS -m 20 -w ' version %{http_version}' -H 'Authorization: hello by HTTP/2'"
+        "curl -sS -m 60 -w ' version %{http_version}' -H 'Authorization: hello by HTTP/2'"
         f" https://{H2_NAME}/v1/token",
         server="h2"),
     Row("wget", ["wget"], HELLO, ["GET:NAME/hello"],
-        f"wget -qO- --tries=1 --timeout=20 {URL}/hello"),
+        f"wget -qO- --tries=1 --timeout=60 {URL}/hello"),
     Row("http of Python", ["python3"], HELLO, ["GET:NAME/hello"],
         python(PYTHON_HTTP)),
     Row("ssl of Python", ["python3"], HELLO, ["GET:NAME/hello"], python(PYTHON_SSL),
@@ -221,7 +221,7 @@ NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}
 SSL_CERT_FILE=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 printf '%s\n' "$@" | xargs -P 2 -I {} sh -c '
     work=$(mktemp -d) && cd "$work" &&
-    timeout 90 sh "$FOLDER/row-{}.sh" >"$FOLDER/out-{}" 2>&1 </dev/null
+    timeout 120 sh "$FOLDER/row-{}.sh" >"$FOLDER/out-{}" 2>&1 </dev/null
     echo $? >"$FOLDER/code-{}"
     cd / && rm -rf "$work"'
 """
