@@ -3,14 +3,16 @@
  * stepback-local - makes the namespaces of a local sandbox, then becomes
  * bubblewrap.
  *
- *     stepback-local --control=FD --folders=LETTERS [--root=TREE] [--network]
- *         -- BWRAP ARG...
+ *     stepback-local --control=FD --folders=LETTERS [IDS] [--root=TREE]
+ *         [--network] -- BWRAP ARG...
  *     stepback-local --control=FD --folders=LETTER --outer=FD --inner=FD
  *         --attach=PATH
  *     stepback-local --control=FD --outer=FD --inner=FD --number=N
  *         --detach=PATH [--force]
- *     stepback-local --probe
+ *     stepback-local [IDS] --probe
  *
+ * IDS: --users=RANGES --groups=RANGES --newuidmap=PROGRAM --newgidmap=PROGRAM,
+ * the subordinate ids (ids.h).
  * There is a letter for each folder: "w", or "r" for a read-only one. TREE
  * replaces the system of the host. The
  * supervisor gets the /dev/fuse of each folder (wire.h) and has it served by
@@ -34,6 +36,7 @@
 #include "common/inherited.h"
 #include "local/attach.h"
 #include "local/filter.h"
+#include "local/ids.h"
 #include "local/namespaces.h"
 #include "local/network.h"
 #include "local/report.h"
@@ -43,7 +46,8 @@ struct options {
     const char *folders, *root;
     int change; /* of a running sandbox: 'a', 'd', or 0 */
     struct attach_place place;
-    bool network, force;
+    struct ids ids;
+    bool network, force, probe;
     char **command;
 };
 
@@ -64,23 +68,31 @@ static const struct option known[] = {
     { "detach", required_argument, NULL, 'd' },
     { "number", required_argument, NULL, 'm' },
     { "force", no_argument, NULL, 'F' },
+    { "users", required_argument, NULL, 'U' },
+    { "groups", required_argument, NULL, 'G' },
+    { "newuidmap", required_argument, NULL, 'u' },
+    { "newgidmap", required_argument, NULL, 'g' },
     { "probe", no_argument, NULL, 'p' },
     { "version", no_argument, NULL, 'v' },
     { 0 },
 };
 
-/* Return whether the option stands for itself: the program has done its part.
- */
-static bool take_alone(int option)
+static bool take_ids(struct ids *ids, int option, const char *value)
 {
-    if (option == 'p') {
-        namespaces_enter();
-        namespaces_become_own();
-        return true;
+    switch (option) {
+    case 'U':
+        return ids_parse(value, &ids->users);
+    case 'G':
+        return ids_parse(value, &ids->groups);
+    case 'u':
+        ids->newuidmap = value;
+        return value[0] == '/';
+    case 'g':
+        ids->newgidmap = value;
+        return value[0] == '/';
+    default:
+        return false;
     }
-    if (option == 'v')
-        puts("stepback-local " PACKAGE_VERSION);
-    return option == 'v';
 }
 
 static bool take_option(struct options *options, int option, char *value)
@@ -115,8 +127,11 @@ static bool take_option(struct options *options, int option, char *value)
     case 'F':
         options->force = true;
         return true;
+    case 'p':
+        options->probe = true;
+        return true;
     default:
-        return false;
+        return take_ids(&options->ids, option, value);
     }
 }
 
@@ -128,6 +143,10 @@ static bool has_folders(const struct options *options)
 
 static bool is_complete(const struct options *options)
 {
+    if (!ids_are_complete(&options->ids))
+        return false;
+    if (options->probe)
+        return true;
     if (options->control < 0)
         return false;
     if (!options->change)
@@ -142,8 +161,10 @@ static void parse(int argc, char **argv, struct options *options)
     int option;
 
     while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) {
-        if (take_alone(option))
-            exit(0);
+        if (option == 'v') {
+            puts("stepback-local " PACKAGE_VERSION);
+            exit(EXIT_SUCCESS);
+        }
         if (!take_option(options, option, optarg))
             fail_usage();
     }
@@ -161,24 +182,31 @@ static int change_folder(const struct options *options)
     return EXIT_SUCCESS;
 }
 
-/* The filter is bubblewrap's first option. The sandbox can read bubblewrap's
- * environment in /proc/1, so that it has none. */
-static _Noreturn void become_bwrap(char **command)
+/* inner: a user namespace, or -1. Its fd and the filter's are bubblewrap's
+ * first options. The sandbox can read bubblewrap's environment in /proc/1, so
+ * that it has none. */
+static _Noreturn void become_bwrap(char **command, int inner)
 {
+    enum { MORE = 4 };
     static char *const environment[] = { NULL };
-    size_t count = 0;
-    char filter[16], **argv;
+    size_t count = 0, n = 1;
+    char filter[16], namespace[16], **argv;
 
     while (command[count])
         count++;
-    argv = calloc(count + 3, sizeof(*argv));
+    argv = calloc(count + MORE + 1, sizeof(*argv));
     if (!argv)
         report_failure(LOCAL_FAILED, "cannot start bubblewrap");
     snprintf(filter, sizeof(filter), "%d", filter_make());
+    snprintf(namespace, sizeof(namespace), "%d", inner);
     argv[0] = command[0];
-    argv[1] = (char *)"--seccomp";
-    argv[2] = filter;
-    memcpy(argv + 3, command + 1, (count - 1) * sizeof(*argv));
+    argv[n++] = (char *)"--seccomp";
+    argv[n++] = filter;
+    if (inner >= 0) {
+        argv[n++] = (char *)"--userns";
+        argv[n++] = namespace;
+    }
+    memcpy(argv + n, command + 1, (count - 1) * sizeof(*argv));
     execve(argv[0], argv, environment);
     report_failure(LOCAL_FAILED, "cannot run %s", argv[0]);
 }
@@ -206,23 +234,34 @@ static int open_device(const char *path, enum local_message problem)
     return fd;
 }
 
+static int probe(const struct ids *ids)
+{
+    namespaces_enter(ids);
+    namespaces_become_own();
+    if (ids_are_given(ids))
+        ids_make_inner(ids);
+    return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = { .control = -1,
                                .place = { .outer = -1, .inner = -1 } };
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t count = 0, folders;
-    int root = -1;
+    int root = -1, inner = -1;
 
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
     host_environ_restrict();
     parse(argc, argv, &options);
+    if (options.probe)
+        return probe(&options.ids);
     report_open(options.control);
     if (options.change)
         return change_folder(&options);
     folders = strlen(options.folders);
-    namespaces_enter();
+    namespaces_enter(&options.ids);
     for (; count < folders; count++)
         fds[count] = open_device("/dev/fuse", LOCAL_NO_FUSE);
     if (options.network)
@@ -231,6 +270,8 @@ int main(int argc, char **argv)
         root = namespaces_open_root(options.root);
     namespaces_become_own();
     limit_processes();
+    if (ids_are_given(&options.ids))
+        inner = ids_make_inner(&options.ids);
     if (root >= 0)
         namespaces_mount_root(root);
     for (size_t i = 0; i < folders; i++)
@@ -240,5 +281,5 @@ int main(int argc, char **argv)
         network_open(fds[folders]);
     report_ready(fds, count);
     report_close();
-    become_bwrap(options.command);
+    become_bwrap(options.command, inner);
 }

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "local/ids.h"
 #include "local/report.h"
 
 static bool is_root;
@@ -48,13 +49,24 @@ static int write_maps(pid_t pid, const char *uids, const char *gids)
     return result ? result : write_file(path, gids);
 }
 
+/* Map the ids of a process. Return 0, or a status for check_mapper(). */
+static int map_ids(const struct ids *ids, pid_t target)
+{
+    char map[64];
+
+    if (!is_root)
+        return ids_map_outer(ids, target);
+    snprintf(map, sizeof(map), "0 %d %d", LOCAL_FIRST_ID, LOCAL_IDS);
+    return write_maps(target, map, map);
+}
+
 /* Only a process outside may map ids that are not its own: a child writes the
- * maps of this process once the pipe ends. Return its pid. */
-static pid_t start_mapper(int *ret_pipe)
+ * maps of this process once it reads a byte. Return its pid. */
+static pid_t start_mapper(const struct ids *ids, int *ret_pipe)
 {
     int ends[2];
     pid_t pid, target = getpid();
-    char map[64], byte;
+    char byte;
 
     if (pipe2(ends, O_CLOEXEC) < 0)
         report_failure(LOCAL_FAILED, "cannot make a pipe");
@@ -69,8 +81,7 @@ static pid_t start_mapper(int *ret_pipe)
     close(ends[1]);
     if (read(ends[0], &byte, 1) != 1)
         _exit(0);
-    snprintf(map, sizeof(map), "0 %d %d", LOCAL_FIRST_ID, LOCAL_IDS);
-    _exit(write_maps(target, map, map));
+    _exit(map_ids(ids, target));
 }
 
 static void unshare_or_fail(void)
@@ -79,10 +90,19 @@ static void unshare_or_fail(void)
         report_failure(LOCAL_NO_NAMESPACES, "cannot make a user namespace");
 }
 
-static void enter_as_root(void)
+/* The programs have written why to standard error. */
+static _Noreturn void report_mapper(const struct ids *ids, int status)
+{
+    const char *program = status == 1 ? ids->newuidmap : ids->newgidmap;
+
+    errno = EPERM;
+    report_failure(LOCAL_NO_IDS, "%s failed", program);
+}
+
+static void enter_with_ids(const struct ids *ids)
 {
     int pipe, status = 0;
-    pid_t mapper = start_mapper(&pipe);
+    pid_t mapper = start_mapper(ids, &pipe);
 
     unshare_or_fail();
     if (write(pipe, "u", 1) != 1)
@@ -91,13 +111,15 @@ static void enter_as_root(void)
     while (waitpid(mapper, &status, 0) < 0 && errno == EINTR)
         ;
     errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    if (errno && !is_root)
+        report_mapper(ids, errno);
     if (errno)
         report_failure(LOCAL_NO_NAMESPACES,
                        "cannot map the ids %d to %d of the host",
                        LOCAL_FIRST_ID, LOCAL_FIRST_ID + LOCAL_IDS - 1);
 }
 
-static void enter_as_user(void)
+static void enter_with_own_id(void)
 {
     char uids[64], gids[64];
     unsigned uid = geteuid(), gid = getegid();
@@ -121,13 +143,13 @@ void namespaces_note_parent(void)
     parent = getppid();
 }
 
-void namespaces_enter(void)
+void namespaces_enter(const struct ids *ids)
 {
     namespaces_note_parent();
-    if (is_root)
-        enter_as_root();
+    if (is_root || ids_are_given(ids))
+        enter_with_ids(ids);
     else
-        enter_as_user();
+        enter_with_own_id();
 }
 
 int namespaces_open_root(const char *path)

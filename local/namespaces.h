@@ -7,19 +7,21 @@
  *
  * Root of the host is not root here: its ids begin at LOCAL_FIRST_ID of the
  * host, so that what belongs to root there is out of reach. Another user keeps
- * the own id, and has no other.
+ * the own id, and has others only as ids.h says.
  */
 #ifndef LOCAL_NAMESPACES_H
 #define LOCAL_NAMESPACES_H
 
 #include <stdbool.h>
 
-enum { LOCAL_FIRST_ID = 0x70000000, LOCAL_IDS = 65536 };
+struct ids;
+
+enum { LOCAL_FIRST_ID = 0x70000000 };
 
 /* Enter new user, mount and network namespaces, still with the ids of the host:
  * the time to open devices, which belong to the namespace of the process that
- * opened them. Exit on failure. */
-void namespaces_enter(void);
+ * opened them. ids: of an ordinary user. Exit on failure. */
+void namespaces_enter(const struct ids *ids);
 
 /* Open the tree of a root file system, still with the ids of the host. Exit on
  * failure. */

@@ -20,6 +20,7 @@ enum local_message {
     LOCAL_READY = 'r',
     LOCAL_DONE = 'd',
     LOCAL_NO_NAMESPACES = 'n', /* the host forbids user namespaces */
+    LOCAL_NO_IDS = 'i',        /* newuidmap or newgidmap has failed */
     LOCAL_NO_FUSE = 'f',
     LOCAL_NO_NETWORK = 't',
     LOCAL_FAILED = 'e',
@@ -28,6 +29,8 @@ enum local_message {
 enum {
     LOCAL_MAX_FOLDERS = 8,
     LOCAL_MAX_TEXT = 512,
+    LOCAL_IDS = 65536,    /* most users of a sandbox: 0 to 65535 */
+    LOCAL_MAX_RANGES = 8, /* of subordinate ids */
 };
 
 /* Where the folders are mounted in the namespaces: NUMBER below this. */

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static bool parse_id(const char *text, unsigned *ret_id)
@@ -126,15 +128,26 @@ bool account_find(const char *text, struct account *account,
     return find_groups(group, account);
 }
 
+/* The shim of a local sandbox can have capabilities without being root. */
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+    if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
+        return 0;
+    return -errno;
+}
+
 int account_enter(const struct account *account)
 {
     /* Nothing to change: a shim that runs as an ordinary user may not even call
      * setgroups(). */
-    if (account->uid == geteuid() && account->gid == getegid() &&
-        account->n_groups == 0)
-        return 0;
+    if (!account || (account->uid == geteuid() && account->gid == getegid() &&
+                     account->n_groups == 0))
+        return drop_capabilities();
     if (setgroups(account->n_groups, account->groups) < 0 ||
         setgid(account->gid) < 0 || setuid(account->uid) < 0)
         return -errno;
-    return 0;
+    return drop_capabilities();
 }

@@ -29,7 +29,8 @@ struct account {
 bool account_find(const char *text, struct account *account,
                   const char **ret_what);
 
-/* Switch to that user. Return 0 or -errno. */
+/* Switch to that user, or NULL: remain the shim's. A user other than root has
+ * no capabilities afterwards. Return 0 or -errno. */
 int account_enter(const struct account *account);
 
 #endif

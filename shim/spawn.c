@@ -260,10 +260,10 @@ static void enter_account(const struct spawn_request *request,
         _exit(126);
     }
     /* Without a user the command runs with the shim's identity. */
-    result = request->user ? account_enter(account) : 0;
+    result = account_enter(request->user ? account : NULL);
     if (result) {
         errno = -result;
-        give_up(126, "become", request->user);
+        give_up(126, "become", request->user ? request->user : "a user");
     }
 }
 

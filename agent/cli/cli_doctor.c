@@ -22,6 +22,7 @@
 #include "agent/cli/cli_place.h"
 #include "agent/local/local_cgroup.h"
 #include "agent/local/local_check.h"
+#include "agent/local/local_ids.h"
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
 #include "agent/machine/guest_image.h"
@@ -234,13 +235,44 @@ static enum verdict check_namespaces(const struct report *report)
 
     if (!helper)
         return check_program(report, "namespaces", LOCAL_HELPER, SLOW);
-    if (local_check_namespaces(helper, &error))
+    if (local_check_namespaces(helper, NULL, &error))
         return print_check(report, GOOD, "namespaces",
                            g_strdup("user namespaces are allowed"), NULL);
     return print_check(
         report, SLOW, "namespaces",
         g_strdup_printf("only local isolation needs them: %s", error->message),
         local_check_namespace_remedy());
+}
+
+/* One user is enough for most commands. */
+static enum verdict check_ids(const struct report *report)
+{
+    g_autofree char *helper = install_paths_find_helper(LOCAL_HELPER);
+    g_autoptr(GError) error = NULL;
+    struct local_ids ids;
+    enum verdict verdict;
+
+    local_ids_find(&ids);
+    if (ids.missing)
+        verdict = print_check(report, SLOW, "users",
+                              g_strdup_printf("a local sandbox has one user: "
+                                              "%s",
+                                              ids.missing),
+                              ids.remedy);
+    else if (ids.users && helper &&
+             !local_check_namespaces(helper, &ids, &error))
+        verdict = print_check(
+            report, SLOW, "users",
+            g_strdup_printf("no local sandbox can start: %s", error->message),
+            local_ids_failure_remedy());
+    else
+        verdict = print_check(
+            report, GOOD, "users",
+            g_strdup_printf("a local sandbox has %" G_GUINT64_FORMAT " users",
+                            ids.count),
+            NULL);
+    local_ids_clear(&ids);
+    return verdict;
 }
 
 static enum verdict check_limits(const struct report *report)
@@ -270,10 +302,10 @@ static enum verdict check_pager(const struct report *report)
 static int check_all(struct report *report)
 {
     static enum verdict (*const checks[])(const struct report *) = {
-        check_qemu,     check_daemon, check_9p_daemon,   check_network,
-        check_proxy,    check_image,  check_image_tools, check_kvm,
-        check_fuse,     check_bwrap,  check_namespaces,  check_limits,
-        check_qemu_img, check_diff,   check_pager,
+        check_qemu,   check_daemon,   check_9p_daemon,   check_network,
+        check_proxy,  check_image,    check_image_tools, check_kvm,
+        check_fuse,   check_bwrap,    check_namespaces,  check_ids,
+        check_limits, check_qemu_img, check_diff,        check_pager,
     };
     enum verdict worst = GOOD;
 

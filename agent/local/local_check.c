@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/local/local_ids.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/host_environ.h"
@@ -71,16 +72,22 @@ const char *local_check_namespace_remedy(void)
            "make user namespaces and mounts in them, or use --isolation=vm";
 }
 
-gboolean local_check_namespaces(const char *helper, GError **error)
+gboolean local_check_namespaces(const char *helper, const struct local_ids *ids,
+                                GError **error)
 {
-    const char *const argv[] = { helper, "--probe", NULL };
+    g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
     g_auto(GStrv) env = host_environ_new(NULL);
     g_autofree char *text = NULL;
     g_autoptr(GError) cause = NULL;
     int status = 0;
 
-    if (g_spawn_sync("/", (char **)argv, env, G_SPAWN_STDOUT_TO_DEV_NULL, NULL,
-                     NULL, NULL, &text, &status, &cause) &&
+    g_ptr_array_add(argv, g_strdup(helper));
+    if (ids)
+        local_ids_add_options(ids, argv);
+    g_ptr_array_add(argv, g_strdup("--probe"));
+    g_ptr_array_add(argv, NULL);
+    if (g_spawn_sync("/", (char **)argv->pdata, env, G_SPAWN_STDOUT_TO_DEV_NULL,
+                     NULL, NULL, NULL, &text, &status, &cause) &&
         g_spawn_check_wait_status(status, NULL))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_NO_USER_NAMESPACES, "%s; %s",

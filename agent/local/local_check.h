@@ -10,6 +10,8 @@
 
 #include "agent/machine/session_config.h"
 
+struct local_ids;
+
 #define LOCAL_BWRAP  "bwrap"
 #define LOCAL_HELPER "stepback-local"
 
@@ -21,8 +23,9 @@ char *local_check_find_bwrap(GError **error);
 gboolean local_check_fuse(GError **error);
 
 /* Check that the host allows the namespaces: ERROR_NO_USER_NAMESPACES and the
- * remedy. helper: the path of stepback-local. */
-gboolean local_check_namespaces(const char *helper, GError **error);
+ * remedy. helper: the path of stepback-local; ids: with these, or NULL. */
+gboolean local_check_namespaces(const char *helper, const struct local_ids *ids,
+                                GError **error);
 
 /* The remedy of ERROR_NO_USER_NAMESPACES on this host. Static. */
 const char *local_check_namespace_remedy(void);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/local/local_check.h"
+#include "agent/local/local_ids.h"
 #include "agent/machine/guest_trust.h"
 #include "common/errors.h"
 #include "common/fd.h"
@@ -103,18 +104,19 @@ static void add_namespaces(struct builder *builder)
     };
     /* Root of the sandbox is an unprivileged id of the host. It has the
      * capabilities that let it own, read and kill what belongs to the
-     * sandbox. */
-    static const char *const root[] = {
+     * sandbox. If another user has started the sandbox, the shim has them, too,
+     * to run commands as root and others. */
+    static const char *const several[] = {
         "--cap-add", "CAP_CHOWN",  "--cap-add", "CAP_DAC_OVERRIDE",
         "--cap-add", "CAP_FOWNER", "--cap-add", "CAP_FSETID",
         "--cap-add", "CAP_KILL",   "--cap-add", "CAP_SETGID",
         "--cap-add", "CAP_SETUID", NULL,
     };
-    static const char *const user[] = { "--unshare-user", "--disable-userns",
-                                        NULL };
+    static const char *const one[] = { "--unshare-user", "--disable-userns",
+                                       NULL };
 
     add_all(builder, common);
-    add_all(builder, geteuid() == 0 ? root : user);
+    add_all(builder, builder->command->ids->count > 1 ? several : one);
     add_home(builder);
 }
 
@@ -332,7 +334,9 @@ static gboolean add_places(struct builder *builder, GError **error)
             add_all(builder, words);
             continue;
         }
-        add_tmpfs(builder, "0700", place->path);
+        /* Other users of the sandbox can reach a shared folder in it. */
+        add_tmpfs(builder, builder->command->ids->count > 1 ? "0711" : "0700",
+                  place->path);
         if (!add_git_identity(builder, place->path, error))
             return FALSE;
     }
@@ -400,6 +404,7 @@ static void add_helper(struct builder *builder)
     g_ptr_array_add(builder->argv,
                     g_strdup_printf("--control=%d", command->helper_fd));
     g_ptr_array_add(builder->argv, g_strdup_printf("--folders=%s", folders));
+    local_ids_add_options(command->ids, builder->argv);
     if (command->network)
         add(builder, "--network");
     if (command->root)

@@ -16,11 +16,14 @@
 
 #include "agent/machine/session_config.h"
 
+struct local_ids;
+
 struct local_command {
     const char *helper, *bwrap, *shim; /* programs */
     const char *root; /* the tree of an image's root file system; NULL: the
                          system of the host */
     const struct session_config *config;
+    const struct local_ids *ids;
     guint64 tmpfs_bytes;                /* the size of each folder in memory */
     int helper_fd, control_fd, bulk_fd; /* sockets that the child inherits */
     bool network;                       /* the sandbox has a network card */

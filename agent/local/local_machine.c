@@ -44,6 +44,7 @@ static void fail_start(struct machine *machine, char type, const char *text)
         enum error_code code;
     } codes[] = {
         { LOCAL_NO_NAMESPACES, ERROR_NO_USER_NAMESPACES },
+        { LOCAL_NO_IDS, ERROR_NO_USER_NAMESPACES },
         { LOCAL_NO_FUSE, ERROR_NO_FUSE },
         { LOCAL_NO_NETWORK, ERROR_NO_NETWORK },
     };
@@ -55,6 +56,8 @@ static void fail_start(struct machine *machine, char type, const char *text)
         if (codes[i].type == type)
             code = codes[i].code;
     }
+    if (type == LOCAL_NO_IDS)
+        remedy = local_ids_failure_remedy();
     if (type == LOCAL_NO_NETWORK)
         remedy = "run as root: modprobe tun; chmod a+rw /dev/net/tun; or start "
                  "without a network (--no-network)";
@@ -215,6 +218,7 @@ static gboolean begin(struct machine *machine, GError **error)
             .bwrap = own->bwrap,
             .shim = own->shim,
             .root = own->rootfs.path,
+            .ids = &own->ids,
             .tmpfs_bytes = tmpfs_bytes(machine),
             .config = machine->config,
             .helper_fd = wire[1],
@@ -304,6 +308,7 @@ static gboolean prepare(struct machine *machine, GError **error)
     own->cgroup = local_cgroup_new(config, error);
     if (!own->cgroup)
         return FALSE;
+    local_ids_find(&own->ids);
     machine->launch->holds_signals = local_cgroup_can_freeze(own->cgroup);
     own->bwrap = local_check_find_bwrap(error);
     return own->bwrap && find_helper(LOCAL_HELPER, &own->helper, error) &&
@@ -327,6 +332,7 @@ static void free_state(struct machine *machine)
     fd_close(&own->wire);
     fd_close(&own->control);
     fd_close(&own->bulk_fd);
+    local_ids_clear(&own->ids);
     g_free(own->last_line);
     g_free(own->helper);
     g_free(own->bwrap);
@@ -378,6 +384,13 @@ static guint64 oom_kills(const struct machine *machine)
     return local_cgroup_oom_kills(own->cgroup);
 }
 
+static guint64 count_ids(const struct machine *machine)
+{
+    const struct local_machine *own = machine->state;
+
+    return own->ids.count;
+}
+
 static struct guest_channel *guest(const struct machine *machine)
 {
     const struct local_machine *own = machine->state;
@@ -415,6 +428,7 @@ const struct machine_kind local_machine_kind = {
     .hold = hold,
     .is_held = is_held,
     .oom_kills = oom_kills,
+    .count_ids = count_ids,
     .guest = guest,
     .bulk = bulk,
     .plugs = &local_plugs,

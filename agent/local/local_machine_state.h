@@ -9,6 +9,7 @@
 #include "agent/base/child.h"
 #include "agent/local/local_attach.h"
 #include "agent/local/local_cgroup.h"
+#include "agent/local/local_ids.h"
 #include "agent/local/local_rootfs.h"
 #include "agent/machine/bulk_port.h"
 #include "agent/machine/guest_channel.h"
@@ -16,6 +17,7 @@
 struct local_machine {
     char *helper, *bwrap, *shim;
     struct local_rootfs rootfs;
+    struct local_ids ids;
     struct child *child;
     int wire; /* to stepback-local, until it is bubblewrap */
     guint wire_source;

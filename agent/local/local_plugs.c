@@ -20,6 +20,8 @@ gboolean local_plugs_check_shares(const struct local_machine *own,
            share_check_file(config, "bubblewrap", own->bwrap, error) &&
            share_check_file(config, "stepback-local", own->helper, error) &&
            share_check_file(config, "stepback-shim", own->shim, error) &&
+           share_check_file(config, "newuidmap", own->ids.newuidmap, error) &&
+           share_check_file(config, "newgidmap", own->ids.newgidmap, error) &&
            share_check_file(config, "the folder of templates", templates,
                             error) &&
            share_check_file(config, "the image's root file system",

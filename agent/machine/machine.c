@@ -390,6 +390,11 @@ bool machine_counts_oom_kills(const struct machine *machine)
     return machine->kind->oom_kills != NULL;
 }
 
+guint64 machine_ids(const struct machine *machine)
+{
+    return machine->kind->count_ids ? machine->kind->count_ids(machine) : 0;
+}
+
 guint64 machine_oom_kills(const struct machine *machine)
 {
     return machine->kind->oom_kills ? machine->kind->oom_kills(machine) : 0;

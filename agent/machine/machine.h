@@ -54,6 +54,9 @@ bool machine_counts_oom_kills(const struct machine *machine);
  * because the guest's memory was used up. */
 guint64 machine_oom_kills(const struct machine *machine);
 
+/* Return how many users a local sandbox has, or 0: the guest has its own. */
+guint64 machine_ids(const struct machine *machine);
+
 /* Return what the start or the end waits for, for people: a static string, or
  * NULL. */
 const char *machine_waits_for(const struct machine *machine);

@@ -99,6 +99,8 @@ struct machine_kind {
 
     /* As machine_oom_kills(); NULL: not known. */
     guint64 (*oom_kills)(const struct machine *machine);
+    /* As machine_ids(); NULL: not counted. */
+    guint64 (*count_ids)(const struct machine *machine);
 
     /* Borrowed; NULL before the guest has started. */
     struct guest_channel *(*guest)(const struct machine *machine);

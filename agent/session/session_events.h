@@ -43,6 +43,7 @@ struct session_status {
     const struct session_config *config;
     enum accel accel;
     gint64 boot_ms;
+    guint64 ids;      /* as machine_ids() */
     bool restored;    /* it continued from its template, or the pool's */
     bool pooled;      /* it was taken from the pool */
     bool held;        /* the machine is paused */

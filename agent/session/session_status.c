@@ -30,6 +30,7 @@ void session_get_status(const struct session *session,
     ret_status->config = session->config;
     ret_status->accel = machine_accel(machine);
     ret_status->boot_ms = machine_boot_ms(machine);
+    ret_status->ids = machine_ids(machine);
     ret_status->restored = machine_is_restored(machine);
     ret_status->pooled = machine_is_pooled(machine);
     /* QEMU may not have reported the pause yet. */

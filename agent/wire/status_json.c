@@ -39,6 +39,9 @@ json_t *session_to_json(const struct session_status *status)
                   status->held, "network_policy",
                   network_policy_to_json(&config->network), "disk",
                   directory_path_to_json(status->disk)));
+    if (status->ids)
+        json_object_set_new(object, "ids",
+                            json_integer((json_int_t)status->ids));
     if (config->cwd)
         json_object_set_new(object, "cwd", json_bytes_path(config->cwd));
     if (config->ports->len > 0)

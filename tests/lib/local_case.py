@@ -22,6 +22,39 @@ shift 2
 exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
 """
 
+# Files over others of the host, in a mount namespace of the test: SOURCE TARGET ... --
+WITH_FILES = """
+while [ "$1" != -- ]; do
+    mount --bind "$1" "$2" || exit 99
+    shift 2
+done
+shift
+exec "$@"
+"""
+
+NAME = "stepback-test"
+FIRST_ID = 700000
+
+
+def user_files(place, users="", groups=""):
+    """What makes USER an account with these lines in subuid and subgid: arguments of
+    WITH_FILES."""
+    folder = place.root + ".files"
+    os.makedirs(folder, exist_ok=True)
+    texts = {"subuid": users, "subgid": groups}
+    for name, line in (("passwd", "%s:x:%d:%d::%s/home:/bin/sh\n"),
+                       ("group", "%s:x:%d:\n")):
+        with open("/etc/" + name) as file:
+            texts[name] = file.read()
+        values = (NAME, USER, USER, place.root)[:line.count("%")]
+        texts[name] += line % values
+    words = []
+    for name, text in texts.items():
+        with open(folder + "/" + name, "w") as file:
+            file.write(text)
+        words += [folder + "/" + name, "/etc/" + name]
+    return words
+
 
 def lack():
     """What this host lacks for such a sandbox, or None."""
@@ -48,13 +81,20 @@ def give(place):
     os.chown(place.root, USER, USER)
 
 
-def call(place, *words, user=False, wrapper=(), stdin=None, cwd=None, **env):
-    """Exit code, standard output and standard error of a command."""
+def user_line(place, line, files=()):
+    """The command line that runs another as the ordinary user."""
+    devices = place.root + ".devices"
+    os.makedirs(devices, exist_ok=True)
+    return ["unshare", "-m", "sh", "-c", WITH_FILES, "sh", *files, "--",
+            "sh", "-c", AS_USER, "sh", devices, str(USER), *line]
+
+
+def call(place, *words, user=False, wrapper=(), files=(), stdin=None, cwd=None, **env):
+    """Exit code, standard output and standard error of a command. files: arguments of
+    WITH_FILES, for the user."""
     line = [*wrapper, PROGRAM, *words]
     if user:
-        devices = place.root + ".devices"
-        os.makedirs(devices, exist_ok=True)
-        line = ["unshare", "-m", "sh", "-c", AS_USER, "sh", devices, str(USER), *line]
+        line = user_line(place, line, files)
         env.setdefault("HOME", place.root + "/home")
     try:
         done = subprocess.run(line, env=place.environment(STEPBACK_QEMU=None, **env),
@@ -64,6 +104,7 @@ def call(place, *words, user=False, wrapper=(), stdin=None, cwd=None, **env):
     finally:
         if user:
             shutil.rmtree(place.root + ".devices", ignore_errors=True)
+            shutil.rmtree(place.root + ".files", ignore_errors=True)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -110,5 +151,6 @@ def controllers(cgroup):
         return file.read().split()
 
 
-__all__ = ["AS_USER", "BUILDDIR", "LOCAL", "USER", "call", "cgroup_of", "controllers",
-           "give", "good", "lack", "left_of", "need", "run"]
+__all__ = ["AS_USER", "BUILDDIR", "FIRST_ID", "LOCAL", "NAME", "USER", "call", "cgroup_of", "controllers",
+           "give", "good", "lack", "left_of", "need", "run",
+           "user_files", "user_line"]

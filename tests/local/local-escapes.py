@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Ways out of a local sandbox that must lead nowhere. Each is tried by a program
-in it: as root's sandbox has it and, where that differs, as an ordinary user's.
+in it: as root's sandbox has it and, where that differs, as an ordinary user's; and
+as root of the sandbox of a user with subordinate ids.
 The program prints "escaped" and what it has reached, or nothing."""
 import os
 import socket
@@ -11,7 +12,8 @@ import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import USER, call, give, left_of, need, run  # noqa: E402
+from local_case import (FIRST_ID, NAME, USER, call, give, left_of, need,  # noqa: E402
+                        run, user_files)
 from sandbox_case import sandbox_test  # noqa: E402
 from stdio_client import Skip, contains, equal, main  # noqa: E402
 
@@ -33,32 +35,50 @@ def attempt(what, function, *args):
 """
 
 
+IDS = "subordinate ids"
+
+
 def try_out(place, program, user=False, options=("--no-network",)):
     need()
+    files = ()
     if user:
         give(place)
+    if user == IDS:
+        line = "%s:%d:65536\n" % (NAME, FIRST_ID)
+        files, options = user_files(place, line, line), (*options, "--user=root")
     status, out, err = run(place, "python3", "-c", CALLS + program + "\nprint('tried')",
-                           options=options, user=user)
+                           options=options, user=user, files=files)
     equal((status, out), (0, "tried\n"))
     return err
 
 
-def both(function):
-    """A test, and the same for an ordinary user."""
+def both(function, inner_root=False):
+    """A test, and the same for an ordinary user, and for root of the sandbox of a user
+    with subordinate ids."""
     def as_root(place):
         function(place, False)
 
     def as_user(place):
         function(place, True)
 
-    for run_it, suffix in ((as_root, "root"), (as_user, "an ordinary user")):
+    def as_inner(place):
+        if not os.path.exists("/usr/bin/newuidmap") or not os.path.exists("/etc/subuid"):
+            raise Skip("uidmap is not installed")
+        function(place, IDS)
+
+    for run_it, suffix in ((as_root, "root"), (as_user, "an ordinary user"),
+                           (as_inner, "subordinate root"))[:2 + inner_root]:
         run_it.__name__ = function.__name__ + "_" + suffix.split()[-1]
         run_it.__doc__ = function.__doc__ + ": " + suffix
         sandbox_test(run_it)
     return function
 
 
-@both
+def all_users(function):
+    return both(function, True)
+
+
+@all_users
 def proc_root(place, user):
     """/proc/PID/root and /proc/PID/cwd lead to no file of the host"""
     try_out(place, """
@@ -71,7 +91,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 """ % (place.root + "/cache"), user)
 
 
-@both
+@all_users
 def processes(place, user):
     """no process of the host is seen, signalled or traced"""
     try_out(place, """
@@ -84,7 +104,7 @@ for pid in (%d, %d):
 """ % (os.getpid(), os.getppid()), user)
 
 
-@both
+@all_users
 def mounts(place, user):
     """nothing can be mounted, unmounted or moved"""
     try_out(place, """
@@ -99,7 +119,7 @@ for what, args in (("bind", (165, b"/tmp", b"/run", 0, 4096, 0)),
 """ % place.share.encode(), user)
 
 
-@both
+@all_users
 def namespaces(place, user):
     """no namespace can be made or joined"""
     try_out(place, """
@@ -191,7 +211,7 @@ for request in (0x5412, 0x541c, 0x5412 | 1 << 32):
 """, user)
 
 
-@both
+@all_users
 def devices(place, user):
     """device nodes can be neither made nor opened"""
     try_out(place, """
@@ -210,7 +230,7 @@ if set(os.listdir("/dev")) - known:
 """, user)
 
 
-@both
+@all_users
 def setuid(place, user):
     """a setuid program gives no right"""
     need()
@@ -236,7 +256,7 @@ if os.getuid():
     equal(os.stat(place.share + "/id").st_mode & 0o6000, 0)
 
 
-@both
+@all_users
 def system_files(place, user):
     """/usr, /etc and / cannot be written; root's files in /etc cannot be read"""
     try_out(place, """
@@ -320,7 +340,7 @@ for address in ("127.0.0.1", "10.0.2.2", "::1"):
     server.close()
 
 
-@both
+@all_users
 def links_out(place, user):
     """symlinks and hard links do not lead out of the folder"""
     need()
@@ -348,7 +368,7 @@ for name in ("/tmp/folders", "/oldroot", "/newroot"):
 """ % os.path.basename(place.share), user)
 
 
-@both
+@all_users
 def descriptors(place, user):
     """no process of the sandbox has a file or folder of the host open"""
     try_out(place, """
@@ -371,7 +391,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 """ % (place.root, place.share, place.root + "/cache"), user)
 
 
-@both
+@all_users
 def memory_of_others(place, user):
     """no process whose memory can be written has more rights"""
     try_out(place, """
@@ -393,7 +413,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 """, user)
 
 
-@both
+@all_users
 def undo_log(place, user):
     """the undo log can be neither read nor reached by a name"""
     try_out(place, """
@@ -407,7 +427,7 @@ attempt("state", os.listdir, %r)
 """ % (place.root + "/state"), user)
 
 
-@both
+@all_users
 def cgroups(place, user):
     """the cgroups of the host cannot be changed"""
     try_out(place, """
@@ -452,7 +472,7 @@ def supervisor(place, user):
         other.wait()
 
 
-@both
+@all_users
 def forged_mount(place, user):
     """FUSE answers only the folder's server: a device of its own is refused"""
     try_out(place, """
