@@ -72,6 +72,22 @@ static char **read_policy(struct network_policy *policy, char **lines)
     return *lines ? lines + 1 : lines;
 }
 
+/* A decision replaces ask, and nothing else. A connection that is held has a
+ * name that is resolved. */
+static void check_ask(const struct network_policy *policy, const char *name,
+                      unsigned port)
+{
+    enum network_name_verdict verdict = network_policy_judge_name(policy, name,
+                                                                  port);
+    enum network_name_verdict allowed = network_policy_judge_allowed(
+        policy, name, port);
+
+    g_assert_true(verdict == NAME_ASK ? allowed > NAME_ASK
+                                      : allowed == verdict);
+    g_assert_true(verdict != NAME_ASK ||
+                  network_policy_lists_name(policy, name));
+}
+
 /* ---- requests ------------------------------------------------------------ */
 
 struct request {
@@ -140,6 +156,7 @@ static void check_request(const struct network_policy *policy,
         g_assert_cmpint(verdict, !=, NAME_RAW);
     if (verdict == NAME_INTERCEPT)
         g_assert_true(network_policy_intercepts(policy));
+    check_ask(policy, request->name, request->port);
     check_exception(policy, request);
 }
 
