@@ -24,7 +24,8 @@ enum network_name_verdict {
     NAME_ASK,       /* held until a user decides; allows nothing itself */
     NAME_INTERCEPT, /* HTTP requests, each judged; also within TLS */
     NAME_WEB,       /* TLS or HTTP that names the host */
-    NAME_PORT,      /* the same if it is TLS or HTTP; other protocols pass */
+    NAME_PORT,      /* the same if it is TLS or HTTP; other protocols pass:
+                       not on the ports 80 and 443 */
     NAME_RAW,       /* any bytes */
 };
 
@@ -90,5 +91,9 @@ bool network_names_have_wildcard(const struct network_names *names,
 
 /* Return whether there is an exception for the name, on any port. */
 bool network_names_except(const struct network_names *names, const char *name);
+
+/* Return whether an exception forbids all connections to the name and port. */
+bool network_names_deny(const struct network_names *names, const char *name,
+                        unsigned port);
 
 #endif

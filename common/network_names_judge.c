@@ -91,7 +91,7 @@ judge_entry(const struct network_names_entry *entry, unsigned port)
         return NAME_INTERCEPT;
     if (entry->raw)
         return NAME_RAW;
-    return entry->port == 0 ? NAME_WEB : NAME_PORT;
+    return network_name_is_web(port) ? NAME_WEB : NAME_PORT;
 }
 
 /* asked: the verdict of an entry that asks. */
@@ -351,4 +351,10 @@ bool network_names_except(const struct network_names *names, const char *name)
             return true;
     }
     return false;
+}
+
+bool network_names_deny(const struct network_names *names, const char *name,
+                        unsigned port)
+{
+    return is_denied(names, name, NULL, port);
 }

@@ -223,6 +223,15 @@ bool network_policy_excepts_name(const struct network_policy *policy,
            network_names_except(&policy->names, normal);
 }
 
+bool network_policy_denies_name(const struct network_policy *policy,
+                                const char *name, unsigned port)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal) &&
+           network_names_deny(&policy->names, normal, port);
+}
+
 /* ---- JSON ---------------------------------------------------------------- */
 
 static gboolean invalid(GError **error, const char *text)

@@ -162,4 +162,8 @@ bool network_policy_has_wildcard(const struct network_policy *policy,
 bool network_policy_excepts_name(const struct network_policy *policy,
                                  const char *name);
 
+/* Return whether an exception forbids all connections to the name and port. */
+bool network_policy_denies_name(const struct network_policy *policy,
+                                const char *name, unsigned port);
+
 #endif

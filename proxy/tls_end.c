@@ -18,7 +18,6 @@
 /* Bits of security of keys and hash functions: RSA of 2048 bits, SHA-2. */
 enum { SECURITY_LEVEL = 2 };
 
-/* Key exchanges of guests: without those that cost the proxy much. */
 /* Of key exchange: no finite fields, whose arithmetic a peer could make slow.
  */
 #define GROUPS "X25519:P-256:P-384:P-521"

@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <resolv.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 struct job {
     struct name_lookup *owner; /* NULL: its answer is not wanted any more */
     char *name;
+    bool searches;
     name_lookup_done done;
     void *opaque;
     struct addrinfo *found;
@@ -90,7 +92,14 @@ static gboolean deliver(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* A thread: it touches nothing of the job but name, found and rc. */
+/* Each thread has a state of its own for its queries (resolver(3)). */
+static void search_no_domain(void)
+{
+    if (res_init() == 0)
+        _res.options &= ~(unsigned long)(RES_DEFNAMES | RES_DNSRCH);
+}
+
+/* A thread: it touches nothing of the job but name, searches, found and rc. */
 static gpointer look_up(gpointer data)
 {
     const struct addrinfo hints = { .ai_flags = AI_CANONNAME,
@@ -98,6 +107,8 @@ static gpointer look_up(gpointer data)
                                     .ai_socktype = SOCK_STREAM };
     struct job *job = data;
 
+    if (!job->searches)
+        search_no_domain();
     job->rc = getaddrinfo(job->name, NULL, &hints, &job->found);
     g_idle_add(deliver, job);
     return NULL;
@@ -155,13 +166,15 @@ void name_lookup_free(struct name_lookup *lookup)
 }
 
 void name_lookup_start(struct name_lookup *lookup, const char *name,
-                       name_lookup_done done, void *opaque)
+                       bool searches, name_lookup_done done, void *opaque)
 {
     struct job *job = g_new0(struct job, 1);
 
-    *job = (struct job){
-        .owner = lookup, .name = g_strdup(name), .done = done, .opaque = opaque
-    };
+    *job = (struct job){ .owner = lookup,
+                         .name = g_strdup(name),
+                         .searches = searches,
+                         .done = done,
+                         .opaque = opaque };
     if (g_queue_get_length(lookup->waiting) < NAME_LOOKUP_WAITING) {
         g_queue_push_tail(lookup->waiting, job);
         start_next(lookup);

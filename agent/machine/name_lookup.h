@@ -12,6 +12,8 @@
 
 enum { NAME_LOOKUP_THREADS = 8, NAME_LOOKUP_WAITING = 1024 };
 
+#include <stdbool.h>
+
 struct name_lookup;
 
 /* addresses: texts (borrowed, ended by NULL), in the resolver's order, and
@@ -25,8 +27,10 @@ struct name_lookup *name_lookup_new(void);
 /* Free it; waiting callbacks are called now. NULL is allowed. */
 void name_lookup_free(struct name_lookup *lookup);
 
-/* Look up a host name. done is called later, from the main loop. */
+/* Look up a host name. searches: also in the domains of the host's search list
+ * (resolv.conf(5)), whose servers then see it. done is called later, from the
+ * main loop. */
 void name_lookup_start(struct name_lookup *lookup, const char *name,
-                       name_lookup_done done, void *opaque);
+                       bool searches, name_lookup_done done, void *opaque);
 
 #endif

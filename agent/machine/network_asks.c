@@ -75,6 +75,19 @@ static bool asks_too_often(struct network_asks *asks)
     return asks->asked++ >= RATE_MAX;
 }
 
+/* No user is asked: the next connection may ask again. */
+static void turn_away(struct network_asks *asks,
+                      const struct question *question)
+{
+    control_link_request(
+        asks->link, "decide",
+        json_pack("{s:I, s:s, s:i, s:b, s:s, s:i}", "id",
+                  (json_int_t)question->peer_id, "name", question->name, "port",
+                  (int)question->port, "allow", false, "reason",
+                  "too many connections wait for a decision", "seconds", 0),
+        NULL, NULL);
+}
+
 static void ask(struct network_asks *asks, const struct network_policy *policy,
                 json_t *payload)
 {
@@ -85,16 +98,18 @@ static void ask(struct network_asks *asks, const struct network_policy *policy,
     guint index;
 
     if (!name || !network_name_normalize(name, question->name) || port < 1 ||
-        port > G_MAXUINT16 || asks->open->len == OPEN_MAX ||
-        find(asks, id, true, &index))
+        port > G_MAXUINT16 || find(asks, id, true, &index))
         return;
     /* If the policy has just changed, the proxy judges by the new one soon. */
-    if (network_policy_judge_name(policy, name, (unsigned)port) != NAME_ASK ||
-        asks_too_often(asks))
+    if (network_policy_judge_name(policy, name, (unsigned)port) != NAME_ASK)
         return;
-    question->id = ++asks->last_id;
     question->peer_id = id;
     question->port = (unsigned)port;
+    if (asks->open->len == OPEN_MAX || asks_too_often(asks)) {
+        turn_away(asks, question);
+        return;
+    }
+    question->id = ++asks->last_id;
     const struct network_question asked = { question->id, question->name,
                                             question->port };
     g_ptr_array_add(asks->open, g_steal_pointer(&question));
@@ -159,6 +174,21 @@ bool network_asks_has_allowed(const struct network_asks *asks, const char *name)
 
     return network_name_normalize(name, normal) &&
            g_hash_table_contains(asks->allowed, normal);
+}
+
+void network_asks_review(struct network_asks *asks,
+                         const struct network_policy *policy)
+{
+    for (guint i = asks->open->len; i > 0; i--) {
+        const struct question *question;
+
+        if (i > asks->open->len) /* a callback has decided others */
+            continue;
+        question = g_ptr_array_index(asks->open, i - 1);
+        if (network_policy_judge_name(policy, question->name, question->port) !=
+            NAME_ASK)
+            withdraw(asks, i - 1);
+    }
 }
 
 void network_asks_stop(struct network_asks *asks)

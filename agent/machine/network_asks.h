@@ -57,6 +57,11 @@ void network_asks_decide(struct network_asks *asks, gint64 id,
 bool network_asks_has_allowed(const struct network_asks *asks,
                               const char *name);
 
+/* Withdraw the questions that this policy answers; the proxy judges the
+ * connections by it. */
+void network_asks_review(struct network_asks *asks,
+                         const struct network_policy *policy);
+
 /* The proxy has ended: withdraw all questions. */
 void network_asks_stop(struct network_asks *asks);
 

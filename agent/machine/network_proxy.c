@@ -22,7 +22,8 @@
 #include "common/log.h"
 
 enum {
-    RESTART_MS = 1000,
+    RESTART_MS = 1000, /* doubled by each end within a minute */
+    RESTART_MAX_MS = 60000,
     /* To take a policy: many times what a busy host needs. */
     ANSWER_MS = 30000,
     /* Different refusals that are reported until the next policy. */
@@ -48,7 +49,9 @@ struct network_proxy {
     struct name_lookup *lookup;
     struct network_certificates *certificates;
     guint restart_timer;
-    GHashTable *told; /* texts */
+    unsigned restart_ms; /* before the next start; 0: RESTART_MS */
+    gint64 began;        /* the last start: monotonic, us */
+    GHashTable *told;    /* texts */
     char *last_error;
 };
 
@@ -57,12 +60,13 @@ struct network_proxy {
 struct query {
     struct network_proxy *proxy;
     json_int_t id;
+    unsigned port;
     int upstream; /* the position of a proxy, whose addresses are wanted; or -1
                    */
 };
 
-/* An exception includes the names that lead to its name. Only the last one of a
- * chain of aliases is known. */
+/* An exception for all connections includes the names that lead to its name.
+ * Only the last one of a chain of aliases is known. */
 static void on_found(char *const *addresses, const char *canonical,
                      const char *problem, void *opaque)
 {
@@ -71,7 +75,8 @@ static void on_found(char *const *addresses, const char *canonical,
     json_t *list, *answer;
 
     if (canonical && query->upstream < 0 &&
-        network_policy_excepts_name(&query->proxy->policy, canonical)) {
+        network_policy_denies_name(&query->proxy->policy, canonical,
+                                   query->port)) {
         excepted = g_strdup_printf(
             "it leads to %s, which the network policy denies", canonical);
         problem = excepted;
@@ -100,6 +105,7 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
     query = g_new(struct query, 1);
     *query = (struct query){
         proxy, json_integer_value(json_object_get(payload, "id")),
+        (unsigned)port,
         upstream_proxy_find(proxy->upstream, name, (unsigned)port, &host)
     };
     /* The policy is asked again: the proxy reads data of the guest. An open
@@ -107,10 +113,13 @@ static void resolve(struct network_proxy *proxy, json_t *payload)
      * has got for some. */
     if (proxy->policy.kind != NETWORK_OPEN &&
         !network_policy_allows_name(&proxy->policy, name) &&
-        !network_asks_has_allowed(proxy->asks, name))
+        !(network_policy_judge_name(&proxy->policy, name, (unsigned)port) ==
+              NAME_ASK &&
+          network_asks_has_allowed(proxy->asks, name)))
         on_found(NULL, NULL, "the network policy does not list it", query);
     else
-        name_lookup_start(proxy->lookup, host, on_found, query);
+        name_lookup_start(proxy->lookup, host, query->upstream >= 0, on_found,
+                          query);
 }
 
 /* ---- certificates -------------------------------------------------------- */
@@ -252,14 +261,42 @@ static void stop(struct network_proxy *proxy)
     network_certificates_clear(proxy->certificates);
 }
 
+static gboolean restart(gpointer data);
+
+static void restart_later(struct network_proxy *proxy)
+{
+    bool lived = g_get_monotonic_time() - proxy->began >=
+                 (gint64)RESTART_MAX_MS * 1000;
+
+    if (lived || proxy->restart_ms == 0)
+        proxy->restart_ms = RESTART_MS;
+    proxy->restart_timer = g_timeout_add(proxy->restart_ms, restart, proxy);
+    proxy->restart_ms = MIN(2 * proxy->restart_ms, RESTART_MAX_MS);
+}
+
+static void warn_restart(struct network_proxy *proxy, const char *text)
+{
+    log_error(LOG_SESSION, "%s", text);
+    proxy->warning(
+        json_pack("{s:s, s:s}", "code", "network_restarted", "message", text),
+        proxy->opaque);
+}
+
 static gboolean restart(gpointer data)
 {
     struct network_proxy *proxy = data;
     g_autoptr(GError) error = NULL;
+    g_autofree char *text = NULL;
 
     proxy->restart_timer = 0;
-    if (!network_proxy_configure(proxy, &proxy->policy, &error))
-        log_error(LOG_SESSION, "%s", error->message);
+    if (network_proxy_configure(proxy, &proxy->policy, &error))
+        return G_SOURCE_REMOVE;
+    restart_later(proxy);
+    text = g_strdup_printf("the proxy for the guest's connections to names "
+                           "cannot be started again (%s); the next attempt is "
+                           "made after a pause",
+                           error->message);
+    warn_restart(proxy, text);
     return G_SOURCE_REMOVE;
 }
 
@@ -280,13 +317,10 @@ static void replace(struct network_proxy *proxy, const char *problem,
         "again, and open connections are lost",
         problem, reason);
 
-    log_error(LOG_SESSION, "%s", text);
     stop(proxy);
     network_asks_stop(proxy->asks);
-    proxy->restart_timer = g_timeout_add(RESTART_MS, restart, proxy);
-    proxy->warning(
-        json_pack("{s:s, s:s}", "code", "network_restarted", "message", text),
-        proxy->opaque);
+    restart_later(proxy);
+    warn_restart(proxy, text);
 }
 
 static void on_exited(struct child *child, void *opaque)
@@ -341,6 +375,7 @@ static gboolean start(struct network_proxy *proxy, GError **error)
         return FALSE;
     }
     g_clear_pointer(&proxy->last_error, g_free);
+    proxy->began = g_get_monotonic_time();
     proxy->link = control_link_new_bounded(control[0], PEER_LINE_MAX,
                                            &link_callbacks, proxy);
     control_link_name_peer(proxy->link, "the network's proxy");
@@ -362,6 +397,7 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
     g_free(proxy->used);
     proxy->used = guest_trust_policy(proxy->trust, policy);
     g_hash_table_remove_all(proxy->told);
+    network_asks_review(proxy->asks, policy);
     if (!proxy->process)
         return TRUE;
     control_timed_request(

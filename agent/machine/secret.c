@@ -95,8 +95,8 @@ static bool is_host(const char *host)
 
     return network_name_is_meant(host) &&
            network_name_parse(host, &name, NULL) && !name.deny && !name.raw &&
-           !name.intercept && !name.secret && !name.below && name.port == 0 &&
-           !*name.method && !*name.path;
+           !name.intercept && !name.ask && !name.secret && !name.below &&
+           name.port == 0 && !*name.method && !*name.path;
 }
 
 static bool is_source(const char *text)

@@ -25,7 +25,7 @@ static void check(const char *name, const char *address)
     struct found found = { .loop = g_main_loop_new(NULL, FALSE) };
     struct name_lookup *lookup = name_lookup_new();
 
-    name_lookup_start(lookup, name, on_found, &found);
+    name_lookup_start(lookup, name, false, on_found, &found);
     g_main_loop_run(found.loop);
     g_assert_nonnull(found.addresses);
     g_assert_cmpstr(found.addresses[0], ==, address);

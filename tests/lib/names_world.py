@@ -80,7 +80,8 @@ class World:
         self.folder = folder
         self.asked_file = folder + "/asked"
         with open(folder + "/resolv.conf", "w", encoding="ascii") as file:
-            file.write(f"nameserver {DNS}\noptions timeout:1 attempts:1\n")
+            file.write(f"nameserver {DNS}\nsearch corp.test\n"
+                       "options timeout:1 attempts:1\n")
         sh(f"mount --bind {folder}/resolv.conf $(realpath /etc/resolv.conf)")
         sh("ip link set lo up && ip link add near type veth peer name far")
         self.process = subprocess.Popen(

@@ -129,6 +129,11 @@ def other_names(place):
         bad(agent, curl("https://%s/" % name))
     reports(agent, "other.example.test")
     equal([one for one in WORLD.asked() if one in names], [])
+    # The host's search list is for its own programs.
+    bad(agent, curl("https://data.none.b.example.test/"))
+    asked = WORLD.asked()
+    equal(("data.none.b.example.test" in asked,
+           [one for one in asked if one.endswith("corp.test")]), (True, []))
     equal(agent.close(), 0)
 
 

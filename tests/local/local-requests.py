@@ -60,7 +60,8 @@ def clients(place):
 
 
 def check_clients(place):
-    box = Box(place, "GET:api.example.test/v1,a.b.example.test")
+    box = Box(place, "GET:api.example.test/v1,deny:DELETE:api.example.test,"
+              "deny:api.example.test:8080,a.b.example.test")
     for name, command in CLIENTS.items():
         if not shutil.which(name):
             continue

@@ -299,7 +299,7 @@ static void test_most_permissive_entry(void)
         "\"raw:a.example.org:443\",\"*.example.org\",\"b.example.org:443\"");
 
     JUDGE(policy, "a.example.org", 443, NAME_RAW);
-    JUDGE(policy, "b.example.org", 443, NAME_PORT);
+    JUDGE(policy, "b.example.org", 443, NAME_WEB);
     JUDGE(policy, "c.example.org", 443, NAME_WEB);
 }
 
@@ -320,7 +320,7 @@ static void test_interception(void)
     JUDGE(policy, "a.org", 443, NAME_INTERCEPT);
     JUDGE(policy, "a.org", 8443, NAME_DENIED);
     JUDGE(policy, "b.org", 80, NAME_INTERCEPT);
-    JUDGE(policy, "b.org", 443, NAME_PORT);
+    JUDGE(policy, "b.org", 443, NAME_WEB);
     JUDGE(policy, "d.org", 443, NAME_DENIED);
     JUDGE(policy, "s.org", 80, NAME_INTERCEPT);
     JUDGE(policy, "s.org", 443, NAME_DENIED);
