@@ -127,7 +127,7 @@ static void add_line(struct map *map, unsigned inside, unsigned outside,
 static void build_map(struct map *map, const struct id_ranges *ids,
                       unsigned own)
 {
-    unsigned inside = 0;
+    unsigned inside = own == 0 ? 1 : 0;
 
     map->length = 0;
     add_line(map, own, own, 1);

@@ -178,6 +178,17 @@ static void add_system(struct builder *builder)
         add_tmpfs(builder, "0755", "/etc/ssh");
 }
 
+/* The user of the sandbox cannot change it; bubblewrap's own mode is 0600, and
+ * other users of the sandbox look up names, too. */
+static gboolean add_readable(struct builder *builder, const char *text,
+                             const char *path, GError **error)
+{
+    static const char *const readable[] = { "--perms", "0444", NULL };
+
+    add_all(builder, readable);
+    return add_text(builder, "--ro-bind-data", text, path, error);
+}
+
 /* The files of the host may be links into /run, which the sandbox does not
  * have. The name server is that of the sandbox's network, whatever the policy,
  * which may change. With a policy of names it must be asked for all of them:
@@ -189,16 +200,15 @@ static gboolean add_resolver(struct builder *builder, GError **error)
     g_autofree char *path = NULL, *hosts = NULL, *zone = NULL;
 
     if (builder->command->root)
-        return add_text(builder, "--ro-bind-data", server, "/etc/resolv.conf",
-                        error);
+        return add_readable(builder, server, "/etc/resolv.conf", error);
     if (access("/etc/resolv.conf", F_OK) == 0) {
         path = real_path_of("/etc/resolv.conf");
-        if (!add_text(builder, "--ro-bind-data", server, path, error))
+        if (!add_readable(builder, server, path, error))
             return FALSE;
     }
     if (network_policy_has_names(policy) && access("/etc/hosts", F_OK) == 0) {
         hosts = real_path_of("/etc/hosts");
-        if (!add_text(builder, "--ro-bind-data", HOSTS, hosts, error))
+        if (!add_readable(builder, HOSTS, hosts, error))
             return FALSE;
     }
     zone = real_path_of("/etc/localtime");
@@ -215,7 +225,6 @@ static gboolean add_resolver(struct builder *builder, GError **error)
 static gboolean replace_bundle(struct builder *builder, const char *bundle,
                                GError **error)
 {
-    static const char *const readable[] = { "--perms", "0444", NULL };
     g_autoptr(GHashTable)
         done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 
@@ -232,8 +241,7 @@ static gboolean replace_bundle(struct builder *builder, const char *bundle,
             continue;
         }
         g_hash_table_add(done, target);
-        add_all(builder, readable);
-        if (!add_text(builder, "--ro-bind-data", bundle, target, error))
+        if (!add_readable(builder, bundle, target, error))
             return FALSE;
     }
     return TRUE;
@@ -243,7 +251,6 @@ static gboolean replace_bundle(struct builder *builder, const char *bundle,
  * while the sandbox runs. */
 static gboolean add_trust(struct builder *builder, GError **error)
 {
-    static const char *const readable[] = { "--perms", "0444", NULL };
     const char *trusted = builder->command->trusted;
     g_autofree char *host = trusted ? guest_trust_host_bundle() : NULL;
     g_autofree char *bundle = trusted ? g_strconcat(host, "\n", trusted, NULL)
@@ -251,14 +258,9 @@ static gboolean add_trust(struct builder *builder, GError **error)
 
     if (!trusted)
         return TRUE;
-    add_all(builder, readable);
-    if (!add_text(builder, "--ro-bind-data", bundle, GUEST_TRUST_BUNDLE,
-                  error) ||
-        !replace_bundle(builder, bundle, error))
-        return FALSE;
-    add_all(builder, readable);
-    return add_text(builder, "--ro-bind-data", trusted, GUEST_TRUST_ADDED,
-                    error);
+    return add_readable(builder, bundle, GUEST_TRUST_BUNDLE, error) &&
+           replace_bundle(builder, bundle, error) &&
+           add_readable(builder, trusted, GUEST_TRUST_ADDED, error);
 }
 
 /* ---- homes and folders --------------------------------------------------- */
@@ -303,6 +305,9 @@ static gboolean add_git_identity(struct builder *builder, const char *home,
         g_string_append_printf(text, "\tname = %s\n", name);
     if (git->email)
         g_string_append_printf(text, "\temail = %s\n", email);
+    /* Other users of the sandbox must not change what git runs. */
+    add(builder, "--perms");
+    add(builder, "0644");
     return add_text(builder, "--file", text->str, path, error);
 }
 

@@ -54,9 +54,9 @@ def maps(place):
 
 @sandbox_test
 def several_ranges(place):
-    """several ranges are used, by name and by number, one after the other"""
+    """several ranges are used, by name and by number, one after the other, and once"""
     need_ids(place)
-    lines = "other:1:5\n%s:800000:10\n%d:900000:10\n" % (NAME, USER)
+    lines = "other:1:5\n%s:800000:10\n%d:900000:10\n%d:800005:10\n" % (NAME, USER, USER)
     status, out, err = run(place, "sh", "-c", "cat /proc/self/uid_map; id -u",
                            options=("--no-network",), **ranges(place, lines, lines))
     equal((status, err if status else ""), (0, ""))
@@ -352,6 +352,29 @@ def one_user(place):
     contains(out, "a local sandbox has one user: newuidmap is not installed")
     contains(out, "apt-get install uidmap")
     contains(call(place, "doctor", **ranges(place))[1], "a local sandbox has 65536 users")
+
+
+@sandbox_test
+def programs_without_rights(place):
+    """where programs gain no rights, the sandbox has one user; doctor says why"""
+    need_ids(place)
+    if not shutil.which("setpriv"):
+        raise Skip("there is no setpriv")
+    bound = {"wrapper": ("setpriv", "--no-new-privs")}
+    status, out, err = run(place, "cat", "/proc/self/uid_map", **bound, **ranges(place))
+    equal((status, err if status else "", out.split()[2:]), (0, "", ["1"]))
+    contains(call(place, "doctor", **bound, **ranges(place))[1],
+             "a local sandbox has one user: programs gain no rights here")
+
+
+@sandbox_test
+def given_files(place):
+    """other users of the sandbox read its resolv.conf and cannot change git's settings"""
+    need_ids(place)
+    as_user(place, "cat", "/etc/resolv.conf", options=("--no-network", "--user=nobody"))
+    out = as_user(place, "sh", "-c", "stat -c %a ~/.gitconfig",
+                  options=("--no-network", "--git-identity=A <a@example.org>"))
+    equal(out, "644\n")
 
 
 @sandbox_test
