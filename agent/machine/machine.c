@@ -17,6 +17,7 @@
 #include "agent/machine/machine_change.h"
 #include "agent/machine/machine_core.h"
 #include "agent/machine/machine_folders.h"
+#include "agent/machine/machine_network.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -27,30 +28,6 @@
  * guest's memory needs time between closing its files and its end. */
 enum { BLAME_MS = 2000 };
 
-/* ---- ends ---------------------------------------------------------------- */
-
-static gboolean notify_stopped(gpointer data)
-{
-    struct machine *machine = data;
-
-    machine->stopped_source = 0;
-    machine->callbacks->stopped(machine->opaque);
-    return G_SOURCE_REMOVE;
-}
-
-/* From the main loop, where the callback may free everything. */
-static void stop_further(struct machine *machine)
-{
-    if (machine->runs)
-        return;
-    if (machine->network && network_runs(machine->network))
-        network_stop(machine->network);
-    else if (backends_run(machine->backends))
-        backends_stop(machine->backends);
-    else if (!machine->stopped_source)
-        machine->stopped_source = g_idle_add(notify_stopped, machine);
-}
-
 /* ---- the guest ----------------------------------------------------------- */
 
 void machine_ended(struct machine *machine, const char *reason)
@@ -59,7 +36,7 @@ void machine_ended(struct machine *machine, const char *reason)
 
     machine->runs = false;
     if (stage == STOPPING)
-        stop_further(machine);
+        machine_stop_further(machine);
     else
         machine_fail_with(machine,
                           stage == RUNNING ? ERROR_CONTROL_DISCONNECTED
@@ -104,106 +81,8 @@ void machine_start_timeout(struct machine *machine)
                                                 on_boot_timeout, machine);
 }
 
-/* ---- the network --------------------------------------------------------- */
-
-static void on_network_warning(json_t *payload, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    if (machine->stage == STOPPING || machine->stage == FAILED)
-        relayed_unref(payload);
-    else
-        machine->callbacks->event("event.warning", payload, machine->opaque);
-}
-
-static void on_network_record(const char *type, json_t *payload, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    if (machine->stage != STOPPING && machine->stage != FAILED)
-        machine->callbacks->event(type, relayed_ref(payload), machine->opaque);
-}
-
-/* Commands and undo work without the network. The published ports are closed:
- * nothing would accept from them. */
-static void lose_network(struct machine *machine, const GError *error)
-{
-    published_ports_clear(machine->ports);
-    machine_warn(machine, "network_lost", error->message);
-}
-
-static void on_network_ended(const GError *error, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    if (machine->stage == STOPPING)
-        stop_further(machine);
-    else if (!machine->runs || !error)
-        return;
-    else if (machine->stage == RUNNING)
-        lose_network(machine, error);
-    else if (machine->stage != RESTARTING)
-        machine_fail(machine, error);
-}
-
-static bool is_ending(const struct machine *machine)
-{
-    return machine->stage == STOPPING || machine->stage == FAILED;
-}
-
-static void on_asked(const struct network_question *question, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    if (!is_ending(machine))
-        machine->callbacks->asked(question, machine->opaque);
-}
-
-static void on_ask_withdrawn(gint64 id, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    if (!is_ending(machine))
-        machine->callbacks->ask_withdrawn(id, machine->opaque);
-}
-
-static const struct network_callbacks network_callbacks = {
-    .warning = on_network_warning,
-    .record = on_network_record,
-    .asked = on_asked,
-    .ask_withdrawn = on_ask_withdrawn,
-    .ended = on_network_ended,
-};
-
-static void on_published(json_t *payload, const GError *error, json_t *data,
-                         void *opaque)
-{
-    struct machine *machine = opaque;
-
-    if (error && (machine->stage == BOOTING || machine->stage == MOUNTING))
-        machine_fail(machine, error);
-}
-
-/* ret_fd: for the guest, or -1. */
-static gboolean start_network(struct machine *machine, int *ret_fd,
-                              GError **error)
-{
-    const struct network_policy *policy = &machine->config->network;
-
-    *ret_fd = -1;
-    if (policy->kind == NETWORK_DISABLED)
-        return TRUE;
-    machine->network = network_new(machine->launch->net, policy, machine->trust,
-                                   machine->upstream, machine->log_level,
-                                   machine->tap, &network_callbacks, machine,
-                                   ret_fd, error);
-    for (unsigned i = 0;
-         machine->network && i < published_ports_count(machine->ports); i++)
-        network_publish(machine->network,
-                        published_ports_get(machine->ports, i), on_published,
-                        machine);
-    return machine->network != NULL;
-}
+/* ---- the guest starts -----------------------------------------------------
+ */
 
 static void start_guest(struct machine *machine)
 {
@@ -214,7 +93,7 @@ static void start_guest(struct machine *machine)
     machine->times.launched = g_get_monotonic_time();
     if (machine->kind->choose)
         machine->kind->choose(machine);
-    machine->runs = start_network(machine, &network, &error) &&
+    machine->runs = machine_network_start(machine, &network, &error) &&
                     machine->kind->start(machine, network, &error);
     if (!machine->runs)
         machine_fail(machine, error);
@@ -257,7 +136,7 @@ static void on_backend_ended(const GError *error, bool clean, void *opaque)
     struct machine *machine = opaque;
 
     if (machine->stage == STOPPING)
-        stop_further(machine);
+        machine_stop_further(machine);
     else if (machine->stage == RESTARTING)
         machine->kind->restart(machine);
     else if (!clean || !machine->runs || machine->stage == FAILED)
@@ -362,7 +241,7 @@ void machine_stop(struct machine *machine)
     machine_change_cancel(machine);
     if (machine->runs)
         machine->kind->stop(machine, by_guest);
-    stop_further(machine);
+    machine_stop_further(machine);
 }
 
 void machine_kill(struct machine *machine)

@@ -52,3 +52,25 @@ void machine_warn(struct machine *machine, const char *code, const char *text)
         json_pack("{s:s, s:s*}", "message", valid, "code", code),
         machine->opaque);
 }
+
+static gboolean notify_stopped(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->stopped_source = 0;
+    machine->callbacks->stopped(machine->opaque);
+    return G_SOURCE_REMOVE;
+}
+
+/* From the main loop, where the callback may free everything. */
+void machine_stop_further(struct machine *machine)
+{
+    if (machine->runs)
+        return;
+    if (machine->network && network_runs(machine->network))
+        network_stop(machine->network);
+    else if (backends_run(machine->backends))
+        backends_stop(machine->backends);
+    else if (!machine->stopped_source)
+        machine->stopped_source = g_idle_add(notify_stopped, machine);
+}

@@ -100,6 +100,10 @@ void machine_fail_guest(struct machine *machine, enum error_code code,
 /* Send event.warning; code identifies the warning and may be NULL. */
 void machine_warn(struct machine *machine, const char *code, const char *text);
 
+/* Of a machine that stops: end its processes one after the other, from the end
+ * of the one before. */
+void machine_stop_further(struct machine *machine);
+
 /* ---- for a kind ---------------------------------------------------------- */
 
 /* Start the file servers: the stage BACKEND begins. */
