@@ -171,12 +171,13 @@ static void tell_connections(struct control *control)
     while (tcp_log_take(&entry)) {
         if (!control_server_send(control->server, "event.connection",
                                  entry_to_json(&entry, false)))
-            tcp_log_miss();
+            tcp_log_miss(1);
     }
     missed = tcp_log_take_missed();
-    if (missed > 0)
-        control_server_send(control->server, "event.connections_untold",
-                            json_pack("{s:I}", "count", (json_int_t)missed));
+    if (missed > 0 &&
+        !control_server_send(control->server, "event.connections_untold",
+                             json_pack("{s:I}", "count", (json_int_t)missed)))
+        tcp_log_miss(missed);
 }
 
 static gboolean tell(gpointer data)

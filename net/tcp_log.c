@@ -134,9 +134,9 @@ bool tcp_log_take(struct tcp_log_entry *ret_entry)
     return true;
 }
 
-void tcp_log_miss(void)
+void tcp_log_miss(unsigned count)
 {
-    state.missed++;
+    state.missed += count;
 }
 
 unsigned tcp_log_take_missed(void)

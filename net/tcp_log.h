@@ -44,8 +44,8 @@ void tcp_log_end(int fd);
 /* Get a connection that has ended. Return false if there is none. */
 bool tcp_log_take(struct tcp_log_entry *ret_entry);
 
-/* Count one that was taken and could not be told. */
-void tcp_log_miss(void);
+/* Count some that were taken and could not be told. */
+void tcp_log_miss(unsigned count);
 
 /* Return how many have ended that cannot be taken, since the last call. */
 unsigned tcp_log_take_missed(void);

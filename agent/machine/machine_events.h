@@ -35,6 +35,8 @@ struct machine_callbacks {
     void (*stopped)(void *opaque);
     /* An event for the frontend; payload is taken. */
     void (*event)(const char *type, struct json_t *payload, void *opaque);
+    /* As in network.h; may be NULL. */
+    void (*network_missed)(guint64 count, void *opaque);
     /* As in network.h; not called once the machine stops. */
     void (*asked)(const struct network_question *question, void *opaque);
     void (*ask_withdrawn)(gint64 id, void *opaque);

@@ -27,6 +27,14 @@ static void on_network_record(const char *type, json_t *payload, void *opaque)
         machine->callbacks->event(type, relayed_ref(payload), machine->opaque);
 }
 
+static void on_network_missed(guint64 count, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->callbacks->network_missed)
+        machine->callbacks->network_missed(count, machine->opaque);
+}
+
 /* Commands and undo work without the network. The published ports are closed:
  * nothing would accept from them. */
 static void lose_network(struct machine *machine, const GError *error)
@@ -68,6 +76,7 @@ static void on_ask_withdrawn(gint64 id, void *opaque)
 static const struct network_callbacks network_callbacks = {
     .warning = on_network_warning,
     .record = on_network_record,
+    .missed = on_network_missed,
     .asked = on_asked,
     .ask_withdrawn = on_ask_withdrawn,
     .ended = on_network_ended,

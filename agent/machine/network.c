@@ -304,7 +304,8 @@ struct network *network_new(const char *program,
     struct pairs pairs = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
     struct network *network = g_new0(struct network, 1);
 
-    network->records = network_records_new(callbacks->record, opaque);
+    network->records = network_records_new(callbacks->record, callbacks->missed,
+                                           opaque);
     network->asks = network_asks_new(&asks_callbacks, network);
     network->trust = trust;
     network->upstream = upstream;

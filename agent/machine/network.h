@@ -31,6 +31,9 @@ struct network_callbacks {
     /* A connection has ended, or a request: an event for the frontend, and its
      * payload (borrowed). */
     void (*record)(const char *type, json_t *payload, void *opaque);
+    /* So many connections or requests more than the processes report one by
+     * one. */
+    void (*missed)(guint64 count, void *opaque);
     /* A connection is held until network_decide(), which may be called from
      * within; or nothing waits for that any more. Not called from
      * network_free(). */

@@ -16,6 +16,7 @@ enum {
 
 struct network_records {
     network_records_kept kept;
+    network_records_missed tell_missed;
     void *opaque;
     GQueue list; /* of JSON objects, the oldest first */
     GQueue requests;
@@ -26,11 +27,13 @@ struct network_records {
 };
 
 struct network_records *network_records_new(network_records_kept kept,
+                                            network_records_missed missed,
                                             void *opaque)
 {
     struct network_records *records = g_new0(struct network_records, 1);
 
     records->kept = kept;
+    records->tell_missed = missed;
     records->opaque = opaque;
     return records;
 }
@@ -137,6 +140,16 @@ static void keep_request(struct network_records *records, json_t *record)
     records->requests_forgotten += push(&records->requests, record);
 }
 
+/* Return the number of a message: what a process says of itself. */
+static guint64 miss(struct network_records *records, json_t *payload)
+{
+    guint64 count = (guint64)MIN(number_of(payload, "count"), G_MAXUINT32);
+
+    if (count > 0)
+        records->tell_missed(count, records->opaque);
+    return count;
+}
+
 /* ---- interface ----------------------------------------------------------- */
 
 void network_records_add(struct network_records *records, json_t *payload,
@@ -182,7 +195,7 @@ void network_records_refuse(struct network_records *records, json_t *payload,
 
 void network_records_miss(struct network_records *records, json_t *payload)
 {
-    records->missed += (guint64)number_of(payload, "count");
+    records->missed += miss(records, payload);
 }
 
 void network_records_add_request(struct network_records *records,
@@ -209,7 +222,7 @@ void network_records_add_request(struct network_records *records,
 void network_records_miss_requests(struct network_records *records,
                                    json_t *payload)
 {
-    records->requests_missed += (guint64)number_of(payload, "count");
+    records->requests_missed += miss(records, payload);
 }
 
 json_t *network_records_count(const struct network_records *records)

@@ -12,6 +12,7 @@
 #ifndef AGENT_MACHINE_NETWORK_RECORDS_H
 #define AGENT_MACHINE_NETWORK_RECORDS_H
 
+#include <glib.h>
 #include <jansson.h>
 
 enum { NETWORK_RECORDS_MAX = 500 };
@@ -24,7 +25,11 @@ struct network_records;
 typedef void (*network_records_kept)(const char *type, json_t *record,
                                      void *opaque);
 
+/* So many further connections or requests are not known one by one. */
+typedef void (*network_records_missed)(guint64 count, void *opaque);
+
 struct network_records *network_records_new(network_records_kept kept,
+                                            network_records_missed missed,
                                             void *opaque);
 void network_records_free(struct network_records *records);
 

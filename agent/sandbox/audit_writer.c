@@ -85,7 +85,13 @@ void audit_writer_add(struct audit_writer *writer, const char *type,
     writer->missing = writer->fails ? writer->missing + 1 : 0;
 }
 
-void audit_writer_skip(struct audit_writer *writer)
+void audit_writer_skip(struct audit_writer *writer, guint64 count)
 {
-    writer->missing++;
+    writer->missing += count;
+}
+
+void audit_writer_end(struct audit_writer *writer, const char *type)
+{
+    if (writer->missing > 0)
+        audit_writer_add(writer, type, json_object());
 }

@@ -31,7 +31,10 @@ void audit_writer_free(struct audit_writer *writer);
 void audit_writer_add(struct audit_writer *writer, const char *type,
                       json_t *members);
 
-/* Count a record that is left out: no warning. */
-void audit_writer_skip(struct audit_writer *writer);
+/* Count records that are left out: no warning. */
+void audit_writer_skip(struct audit_writer *writer, guint64 count);
+
+/* Append a record of this type if some are missing since the last one. */
+void audit_writer_end(struct audit_writer *writer, const char *type);
 
 #endif

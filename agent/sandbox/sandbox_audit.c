@@ -61,8 +61,16 @@ static void record_network(struct sandbox_audit *audit, const char *type,
         audit_writer_add(audit->network, type, payload);
         return;
     }
-    audit_writer_skip(audit->network);
+    audit_writer_skip(audit->network, 1);
     json_decref(payload);
+}
+
+/* More than the processes of the network report one by one. */
+static void on_network_missed(guint64 count, void *opaque)
+{
+    struct sandbox_audit *audit = opaque;
+
+    audit_writer_skip(audit->network, count);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -242,6 +250,7 @@ static const struct session_callbacks callbacks = {
     .folders = on_folders,
     .exec = on_exec,
     .policy = on_policy,
+    .network_missed = on_network_missed,
 };
 
 /* ---- life ---------------------------------------------------------------- */
@@ -292,4 +301,5 @@ void sandbox_audit_end(struct sandbox_audit *audit, const char *reason,
     audit_writer_add(
         audit->events, "sandbox_ended",
         json_pack("{s:s, s:s*}", "reason", reason, "message", message));
+    audit_writer_end(audit->network, "network_missing");
 }

@@ -147,6 +147,17 @@ void session_tell_policy(struct session *session)
     }
 }
 
+void session_tell_missed(struct session *session, guint64 count)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        const struct session_listener *to = &g_array_index(
+            session->listeners, struct session_listener, i);
+
+        if (to->callbacks->network_missed)
+            to->callbacks->network_missed(count, to->opaque);
+    }
+}
+
 void session_lose_machine(struct session *session, const GError *error)
 {
     const struct session_event event = { .type = SESSION_EVENT_ERROR,

@@ -126,9 +126,11 @@ void session_fail_commands(struct session *session, const GError *error);
 void session_command_over(struct session *session);
 
 /* Notify all listeners: the set of folders has changed; an execution has
- * started or is over; the network policy has changed. */
+ * started or is over; the network policy has changed; events of the network
+ * are missing. */
 void session_tell_folders(struct session *session);
 void session_tell_exec(struct session *session, const struct exec_note *note);
 void session_tell_policy(struct session *session);
+void session_tell_missed(struct session *session, guint64 count);
 
 #endif

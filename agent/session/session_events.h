@@ -121,6 +121,9 @@ struct session_callbacks {
     void (*exec)(const struct exec_note *note, void *opaque);
     /* The network policy was changed. May be NULL. */
     void (*policy)(const struct network_policy *policy, void *opaque);
+    /* So many connections or requests of the guest have no event. May be
+     * NULL. */
+    void (*network_missed)(guint64 count, void *opaque);
 };
 
 enum {

@@ -56,6 +56,11 @@ static void on_machine_event(const char *type, json_t *payload, void *opaque)
     relayed_unref(payload);
 }
 
+static void on_network_missed(guint64 count, void *opaque)
+{
+    session_tell_missed(opaque, count);
+}
+
 /* ---- the machine --------------------------------------------------------- */
 
 /* Free the machine; while it still exists, fail its waiting requests. */
@@ -187,6 +192,7 @@ static const struct machine_callbacks machine_callbacks = {
     .failed = on_machine_failed,
     .stopped = on_machine_stopped,
     .event = on_machine_event,
+    .network_missed = on_network_missed,
     .asked = session_asks_take,
     .ask_withdrawn = session_asks_withdraw,
     .folder_event = session_on_folder_event,

@@ -41,6 +41,10 @@ static void on_kept(const char *type, json_t *record, void *opaque)
 {
 }
 
+static void on_missed(guint64 count, void *opaque)
+{
+}
+
 static void set_up(struct world *world, gconstpointer data)
 {
     const char *srcdir = g_getenv("srcdir"); /* set by make check */
@@ -65,7 +69,7 @@ static void set_up(struct world *world, gconstpointer data)
     world->config = session_config_new();
     world->config->certificates = g_strdup("given\n");
     world->trust = guest_trust_new(world->config);
-    world->records = network_records_new(on_kept, NULL);
+    world->records = network_records_new(on_kept, on_missed, NULL);
     world->upstream = upstream_proxy_new(data ? data : "none");
     world->asks = network_asks_new(NULL, NULL); /* none asks */
     world->proxy = network_proxy_new(pair[0], world->trust, world->upstream,

@@ -27,9 +27,17 @@ static void on_kept(const char *type, json_t *record, void *opaque)
     kept[strcmp(type, "event.network_request") == 0]++;
 }
 
+static guint64 missed;
+
+static void on_missed(guint64 count, void *opaque)
+{
+    missed += count;
+}
+
 static void test_bound(void)
 {
-    struct network_records *records = network_records_new(on_kept, NULL);
+    struct network_records *records = network_records_new(on_kept, on_missed,
+                                                          NULL);
     json_t *end = json_pack("{s:i, s:s, s:s}", "id", 7, "name", "a.example",
                             "verdict", "closed");
     json_t *answer;
@@ -54,17 +62,22 @@ static void test_bound(void)
 static void test_hostile(void)
 {
     g_autofree char *name = g_strnfill(100000, 'x');
-    struct network_records *records = network_records_new(on_kept, NULL);
+    struct network_records *records = network_records_new(on_kept, on_missed,
+                                                          NULL);
     json_t *end = json_pack("{s:s, s:I, s:I, s:I, s:i, s:[]}", "name", name,
                             "from_guest", (json_int_t)-5, "milliseconds",
                             (json_int_t)G_MAXINT64, "port",
                             (json_int_t)G_MAXINT64, "id", -1, "verdict");
+    json_t *huge = json_pack("{s:I}", "count", (json_int_t)G_MAXINT64);
     json_t *empty = json_object(), *answer, *record;
 
+    missed = 0;
     network_records_add(records, end, NULL);
     network_records_add(records, empty, NULL);
     network_records_refuse(records, empty, "a reason", NULL);
     network_records_miss(records, empty);
+    network_records_miss(records, huge);
+    g_assert_cmpuint(missed, ==, G_MAXUINT32);
     answer = network_records_to_json(records, json_object_get(end, "verdict"));
     record = get(answer, 0);
     g_assert_cmpuint(strlen(text(record, "name")), ==, 512);
@@ -77,13 +90,15 @@ static void test_hostile(void)
     g_assert_cmpstr(text(get(answer, 2), "reason"), ==, "a reason");
     json_decref(answer);
     json_decref(empty);
+    json_decref(huge);
     json_decref(end);
     network_records_free(records);
 }
 
 static void test_requests(void)
 {
-    struct network_records *records = network_records_new(on_kept, NULL);
+    struct network_records *records = network_records_new(on_kept, on_missed,
+                                                          NULL);
     json_t *allowed = json_pack("{s:i, s:s, s:i, s:s, s:s, s:i, s:s, s:n, s:n}",
                                 "id", 3, "name", "a.org", "port", 443, "method",
                                 "GET", "path", "/v1", "status", 200, "verdict",
@@ -92,11 +107,12 @@ static void test_requests(void)
                             (json_int_t)G_MAXINT64, "path", 5);
     json_t *untold = json_pack("{s:i}", "count", 7), *answer, *list, *record;
 
-    kept[1] = 0;
+    kept[1] = missed = 0;
     network_records_add_request(records, allowed, NULL);
     g_assert_cmpuint(kept[1], ==, 1);
     network_records_add_request(records, odd, "GET:a.org");
     network_records_miss_requests(records, untold);
+    g_assert_cmpuint(missed, ==, 7);
     answer = network_records_to_json(records, NULL);
     list = json_object_get(answer, "requests");
     record = json_array_get(list, 0);
@@ -134,7 +150,8 @@ static void test_requests(void)
 /* A list that a taken over process sends. */
 static void test_many_open(void)
 {
-    struct network_records *records = network_records_new(on_kept, NULL);
+    struct network_records *records = network_records_new(on_kept, on_missed,
+                                                          NULL);
     json_t *open = json_array(), *answer;
 
     for (int i = 0; i < 100000; i++)
