@@ -201,6 +201,17 @@ void control_has_event(void *opaque)
         control->tell_source = g_idle_add(tell, control);
 }
 
+void control_tell_left(struct control *control)
+{
+    json_t *left = list_connections(control, NULL, NULL);
+
+    tell_connections(control);
+    if (json_array_size(json_object_get(left, "connections")) > 0)
+        control_server_send(control->server, "event.connections_left", left);
+    else
+        json_decref(left);
+}
+
 /* ---- set-up -------------------------------------------------------------- */
 
 struct control *control_new(int fd, int ports_fd, void (*closed)(void *opaque),

@@ -31,6 +31,9 @@
  *                              (tcp_log.h); reason: it was not made, or null
  *     event.connections_untold {count}
  *                              ends beyond 20 a second, with the next one
+ *     event.connections_left {connections}
+ *                              the process ends, and with it these, as in the
+ *                              answer to connections
  *     event.limited {kind, limit, count}
  *                              a guest has reached its limit of flows of a kind
  *                              (tcp dns_tcp udp dns icmp inbound); once for
@@ -54,6 +57,9 @@ void control_free(struct control *control);
 
 /* Call it once, before the loop runs. */
 void control_attach(struct control *control, struct gateway *gateway);
+
+/* The loop has ended, and the gateway still is: report what is open. */
+void control_tell_left(struct control *control);
 
 /* A callback for gateway_new(); control is a struct control. */
 void control_has_event(void *control);

@@ -118,6 +118,8 @@ static int serve(enum sandbox_action action, void *options)
 
     if (start(&net, options, action, &error))
         status = run(&net);
+    if (net.gateway)
+        control_tell_left(net.control);
     else
         log_error(LOG_SESSION, "%s", error->message);
     control_free(net.control);

@@ -431,6 +431,11 @@ void connections_list(const struct connections *connections,
     asks_list(connections->asks, add, opaque);
 }
 
+void connections_drop(struct connections *connections)
+{
+    g_hash_table_remove_all(connections->open);
+}
+
 static void add_open(gpointer key, gpointer value, gpointer data)
 {
     struct connections_counts *counts = data;

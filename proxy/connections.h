@@ -111,6 +111,10 @@ void connections_list(const struct connections *connections,
                                   void *opaque),
                       void *opaque);
 
+/* Close all that are open, without a report of their ends. A request that has
+ * no response yet is reported. */
+void connections_drop(struct connections *connections);
+
 struct connections_counts
 connections_count(const struct connections *connections);
 

@@ -30,6 +30,7 @@ struct control {
     struct quota {
         unsigned told, untold;
     } ends, requests;
+    bool expects_end; /* all ends are reported */
 };
 
 /* ---- requests ------------------------------------------------------------ */
@@ -200,6 +201,15 @@ static json_t *tell_status(struct control *control, json_t *payload,
                      (json_int_t)counts.to_guest);
 }
 
+static void tell_untold(struct control *control, struct quota *quota,
+                        const char *type)
+{
+    if (quota->untold > 0 &&
+        control_server_send(control->server, type,
+                            json_pack("{s:i}", "count", (int)quota->untold)))
+        quota->untold = 0;
+}
+
 static json_t *report_to_json(const struct connection_report *report,
                               const char *verdict)
 {
@@ -228,6 +238,17 @@ static json_t *list_connections(struct control *control, json_t *payload,
     return json_pack("{s:o}", "connections", list);
 }
 
+static json_t *end(struct control *control, json_t *payload, GError **error)
+{
+    json_t *answer = list_connections(control, payload, error);
+
+    control->expects_end = true;
+    connections_drop(control->connections);
+    tell_untold(control, &control->ends, "event.connections_untold");
+    tell_untold(control, &control->requests, "event.requests_untold");
+    return answer;
+}
+
 static json_t *carry_out(void *opaque, const char *type, json_t *payload,
                          GError **error)
 {
@@ -243,6 +264,8 @@ static json_t *carry_out(void *opaque, const char *type, json_t *payload,
         return tell_status(opaque, payload, error);
     if (strcmp(type, "connections") == 0)
         return list_connections(opaque, payload, error);
+    if (strcmp(type, "end") == 0)
+        return end(opaque, payload, error);
     return NULL;
 }
 
@@ -286,10 +309,7 @@ static bool renew(struct control *control, struct quota *quota,
 {
     bool busy = quota->told > 0 || quota->untold > 0;
 
-    if (quota->untold > 0 &&
-        control_server_send(control->server, untold_type,
-                            json_pack("{s:i}", "count", (int)quota->untold)))
-        quota->untold = 0;
+    tell_untold(control, quota, untold_type);
     quota->told = 0;
     return busy;
 }
@@ -330,6 +350,8 @@ static gboolean end_second(gpointer data)
  * counted. */
 static bool take_turn(struct control *control, struct quota *quota)
 {
+    if (control->expects_end)
+        return true;
     if (!control->second)
         control->second = g_timeout_add_seconds(1, end_second, control);
     if (quota->told == TOLD_PER_SECOND) {
@@ -406,6 +428,11 @@ void control_attach(struct control *control, struct connections *connections,
 {
     control->connections = connections;
     control->configured = configured;
+}
+
+void control_expect_end(struct control *control)
+{
+    control->expects_end = true;
 }
 
 void control_free(struct control *control)

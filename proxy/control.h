@@ -27,6 +27,10 @@
  *                              {"decided"}: false if the question was over
  *     connections {}           {"connections":[]}: the open ones, as in
  *                              event.connection
+ *     end {}                   the guest has ended: close the connections. The
+ *                              answer is that of connections; before it come
+ *                              events of requests that have no response, and
+ *                              the numbers of what is untold by then
  *     status {}                {"connections", "total", "refused",
  *                              "bytes":{"from_guest", "to_guest"}}
  *
@@ -73,6 +77,9 @@ void control_free(struct control *control);
  * called at the first policy, with the opaque of control_new(). */
 void control_attach(struct control *control, struct connections *connections,
                     void (*configured)(void *opaque));
+
+/* No more connections come: report all ends, however many in a second. */
+void control_expect_end(struct control *control);
 
 /* For connections_new(), with the control as opaque. */
 extern const struct connections_callbacks control_callbacks;

@@ -3,8 +3,8 @@
  * stepback-proxy - a guest's connections to names, limited by a policy.
  *
  * The supervisor starts it with two sockets: new connections from stepback-net,
- * and a control channel. The process exits when either is closed: 0; 1 on an
- * error, 2 on a wrong command line.
+ * and a control channel. The process exits when the latter is closed: 0; 1 on
+ * an error, 2 on a wrong command line.
  */
 #include <glib.h>
 #include <seccomp.h>
@@ -49,13 +49,22 @@ static void on_closed(void *opaque)
     g_main_loop_quit(proxy->loop);
 }
 
+/* stepback-net has ended, and so does the guest: the supervisor asks for the
+ * last connections, and closes the control channel. */
+static void on_intake_closed(void *opaque)
+{
+    struct proxy *proxy = opaque;
+
+    control_expect_end(proxy->control);
+}
+
 /* Connections wait for the first policy, by which they are judged. */
 static void on_configured(void *opaque)
 {
     struct proxy *proxy = opaque;
 
     proxy->intake = intake_new(proxy->connections_fd, proxy->connections,
-                               on_closed, proxy);
+                               on_intake_closed, proxy);
 }
 
 /* ---- set-up -------------------------------------------------------------- */

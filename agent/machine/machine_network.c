@@ -23,8 +23,7 @@ static void on_network_record(const char *type, json_t *payload, void *opaque)
 {
     struct machine *machine = opaque;
 
-    if (!is_ending(machine))
-        machine->callbacks->event(type, relayed_ref(payload), machine->opaque);
+    machine->callbacks->event(type, relayed_ref(payload), machine->opaque);
 }
 
 static void on_network_missed(guint64 count, void *opaque)

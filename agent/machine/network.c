@@ -42,6 +42,16 @@ static void record_refusal(struct network *network, json_t *payload,
     network_records_refuse(network->records, payload, text, allow);
 }
 
+/* The last connections, which come once more if the process ends after the
+ * answer. */
+static void record_open(struct network *network, json_t *payload)
+{
+    if (payload && !network->open_recorded)
+        network_records_add_open(network->records,
+                                 json_object_get(payload, "connections"));
+    network->open_recorded = network->open_recorded || payload;
+}
+
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
@@ -50,10 +60,12 @@ static void on_event(struct control_link *link, const char *type,
     g_autofree char *text = NULL;
     json_t *warning;
 
-    if (strcmp(type, "event.connection") == 0)
+    if (strcmp(type, "event.connection") == 0 && !network->open_recorded)
         network_records_add(network->records, payload, NULL);
     if (strcmp(type, "event.connections_untold") == 0)
         network_records_miss(network->records, payload);
+    if (strcmp(type, "event.connections_left") == 0)
+        record_open(network, payload);
     if (!refused && strcmp(type, "event.limited") != 0)
         return;
     if (!network->proxy || network->warnings == WARNINGS_MAX)
@@ -98,18 +110,39 @@ static gboolean blame(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-static void on_exited(struct child *child, void *opaque)
+static gboolean finish(gpointer data)
 {
-    struct network *network = opaque;
+    struct network *network = data;
 
+    network->finish_source = 0;
     network->runs = false;
-    g_clear_handle_id(&network->name_server_timer, g_source_remove);
     g_clear_pointer(&network->proxy, network_proxy_free);
-    network_asks_stop(network->asks);
     if (network->stopping)
         network->callbacks->ended(NULL, network->opaque);
     else
         network->blame_timer = g_timeout_add(BLAME_MS, blame, network);
+    return G_SOURCE_REMOVE;
+}
+
+/* When all messages of both processes are read, as an idle source: the proxy
+ * must not be freed from its own callback. */
+static void on_recorded(void *opaque)
+{
+    struct network *network = opaque;
+
+    network->finish_source = g_idle_add(finish, network);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct network *network = opaque;
+
+    g_clear_handle_id(&network->name_server_timer, g_source_remove);
+    network_asks_stop(network->asks);
+    if (network->proxy)
+        network_proxy_record_open(network->proxy, on_recorded, network);
+    else
+        on_recorded(network);
 }
 
 static const struct child_callbacks child_callbacks = {
@@ -344,10 +377,39 @@ bool network_runs(const struct network *network)
     return network->runs;
 }
 
+/* The proxy ends first: it would report the ends of what was recorded. Also
+ * called from network_free(). */
+static void on_last(json_t *payload, const GError *error, json_t *data,
+                    void *opaque)
+{
+    struct network *network = opaque;
+
+    if (!network->runs)
+        return;
+    record_open(network, payload);
+    g_clear_pointer(&network->proxy, network_proxy_free);
+    network_asks_stop(network->asks);
+    child_kill(network->process);
+}
+
+static void on_proxy_last(void *opaque)
+{
+    struct network *network = opaque;
+
+    if (network->runs)
+        control_timed_request(network->link, "connections", NULL,
+                              NETWORK_LAST_MS, on_last, network);
+}
+
 void network_stop(struct network *network)
 {
+    if (network->stopping)
+        return;
     network->stopping = true;
-    child_kill(network->process);
+    if (network->proxy)
+        network_proxy_record_open(network->proxy, on_proxy_last, network);
+    else
+        on_proxy_last(network);
 }
 
 void network_free(struct network *network)
@@ -358,6 +420,7 @@ void network_free(struct network *network)
     g_clear_handle_id(&network->name_server_timer, g_source_remove);
     g_clear_handle_id(&network->blame_timer, g_source_remove);
     g_clear_pointer(&network->proxy, network_proxy_free);
+    g_clear_handle_id(&network->finish_source, g_source_remove);
     child_free(network->process);
     control_link_free(network->link);
     fd_close(&network->ports);

@@ -64,7 +64,8 @@ void network_free(struct network *network);
 
 bool network_runs(const struct network *network);
 
-/* End the process; "ended" follows if it still runs. */
+/* Record the connections that are open, and end the process; "ended" follows if
+ * it still runs. */
 void network_stop(struct network *network);
 
 /* Replace the policy (borrowed); the answer's payload is empty. */

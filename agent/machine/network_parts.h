@@ -30,10 +30,12 @@ struct network {
     const struct network_callbacks *callbacks;
     void *opaque;
     bool runs, stopping;
-    unsigned warnings; /* under this policy */
+    bool open_recorded; /* the process reports no further ends */
+    unsigned warnings;  /* under this policy */
     struct stat resolv_conf;
     const char *guest_dns;
     guint name_server_timer, blame_timer;
+    guint finish_source; /* the process has ended, and the proxy was asked */
     char *last_error;
 };
 

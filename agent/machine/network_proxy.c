@@ -451,6 +451,35 @@ void network_proxy_get_connections(struct network_proxy *proxy, json_t *also,
         on_listed(NULL, NULL, NULL, listing);
 }
 
+struct last {
+    struct network_proxy *proxy;
+    void (*done)(void *opaque);
+    void *opaque;
+};
+
+static void on_last(json_t *payload, const GError *error, json_t *data,
+                    void *opaque)
+{
+    g_autofree struct last *last = opaque;
+
+    network_records_add_open(last->proxy->records,
+                             json_object_get(payload, "connections"));
+    last->done(last->opaque);
+}
+
+void network_proxy_record_open(struct network_proxy *proxy,
+                               void (*done)(void *opaque), void *opaque)
+{
+    struct last *last = g_new(struct last, 1);
+
+    *last = (struct last){ proxy, done, opaque };
+    if (proxy->link)
+        control_timed_request(proxy->link, "end", NULL, NETWORK_LAST_MS,
+                              on_last, last);
+    else
+        on_last(NULL, NULL, NULL, last);
+}
+
 const struct network_policy *
 network_proxy_policy(const struct network_proxy *proxy)
 {

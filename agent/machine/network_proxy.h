@@ -24,6 +24,8 @@
 
 #define NETWORK_PROXY_PROGRAM "stepback-proxy"
 
+enum { NETWORK_LAST_MS = 2000 }; /* for the last answer of a process */
+
 struct network_proxy;
 
 /* A warning for the frontend: the payload of event.warning; taken. */
@@ -60,5 +62,12 @@ void network_proxy_get_status(struct network_proxy *proxy,
  * not run or ends, there are no open connections. */
 void network_proxy_get_connections(struct network_proxy *proxy, json_t *also,
                                    control_link_done done, void *opaque);
+
+/* The network ends: record and close the open connections, within
+ * NETWORK_LAST_MS. Done is called once, also from network_proxy_free(), and
+ * must not free the proxy.
+ */
+void network_proxy_record_open(struct network_proxy *proxy,
+                               void (*done)(void *opaque), void *opaque);
 
 #endif

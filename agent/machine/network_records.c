@@ -225,6 +225,23 @@ void network_records_miss_requests(struct network_records *records,
     records->requests_missed += miss(records, payload);
 }
 
+void network_records_add_open(struct network_records *records, json_t *open)
+{
+    json_t *connection;
+    size_t i;
+
+    json_array_foreach(open, i, connection)
+    {
+        json_t *record;
+
+        if (i == OPEN_MAX)
+            break;
+        record = describe(connection, "open");
+        json_object_set_new(record, "allow", json_null());
+        keep(records, record);
+    }
+}
+
 json_t *network_records_count(const struct network_records *records)
 {
     return json_pack("{s:I, s:I, s:I}", "closed", (json_int_t)records->closed,

@@ -55,6 +55,10 @@ void network_records_add_request(struct network_records *records,
 void network_records_miss_requests(struct network_records *records,
                                    json_t *payload);
 
+/* Record those of a list of open connections (borrowed, may be NULL) whose end
+ * will not be known. */
+void network_records_add_open(struct network_records *records, json_t *open);
+
 /* Return {"closed","refused","failed"}: numbers of records so far. */
 json_t *network_records_count(const struct network_records *records);
 

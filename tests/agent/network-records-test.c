@@ -159,6 +159,13 @@ static void test_many_open(void)
     answer = network_records_to_json(records, open);
     g_assert_cmpuint(json_array_size(json_object_get(answer, "connections")),
                      <=, 4096);
+    kept[0] = 0;
+    network_records_add_open(records, open);
+    network_records_add_open(records, NULL);
+    g_assert_cmpuint(kept[0], ==, 4096);
+    json_decref(answer);
+    answer = network_records_to_json(records, NULL);
+    g_assert_cmpstr(text(get(answer, 0), "verdict"), ==, "open");
     json_decref(answer);
     json_decref(open);
     network_records_free(records);

@@ -121,6 +121,64 @@ def secrets(place):
                          stdout=subprocess.PIPE).stdout, b"")
 
 
+MANY = """/usr/bin/python3 -c 'import socket
+for _ in range(%d):
+    with socket.create_connection(("a.b.example.test", 443), 20) as one:
+        one.sendall(b"no TLS")
+        one.shutdown(socket.SHUT_WR)
+        while one.recv(100):
+            pass'"""
+
+
+@sandbox_test
+def a_flood_is_counted(place):
+    """connections beyond 20 a second are missing in the record, and it says how many;
+    also those of the last second"""
+    box = Box(place, "a.b.example.test")
+    equal(box.run(MANY % 100), (0, ""))
+    box.out("stop", "box")
+    kept = [json.loads(line) for line in
+            box.out("audit", "--network", "--json", "box").splitlines()]
+    ends = [one for one in kept if one["type"] == "network_connection"]
+    assert 20 <= len(ends) < 100, len(ends)
+    equal(len(ends) + sum(one.get("missing_before", 0) for one in kept), 100)
+
+
+HOLD = """/usr/bin/python3 -c 'import socket, ssl, sys, time
+context = ssl._create_unverified_context()
+one = context.wrap_socket(socket.create_connection(("%s", 443), 20),
+                          server_hostname="%s")
+one.sendall(b"POST /x HTTP/1.1\\r\\nHost: %s\\r\\nContent-Length: 9999999\\r\\n\\r\\n" + b"x" * 5000)
+open("/tmp/held", "w").close()
+time.sleep(1000)' >/tmp/problem 2>&1 &
+until test -e /tmp/held || ! kill -0 $!; do sleep 0.05; done; cat /tmp/problem"""
+
+
+@sandbox_test
+def what_is_open_is_recorded(place):
+    """at the end, in order or not, open connections are recorded with their bytes, and
+    a request without a response"""
+    names = ("api.example.test", "a.b.example.test", "198.51.100.7")
+    old = 0
+    for end in ("stop", "kill"):
+        box = Box(place, "POST:api.example.test,a.b.example.test,198.51.100.7:443",
+                  "--ca-certificates", WORLD.folder + "/cert.pem")
+        for name in names:
+            equal(box.run("rm -f /tmp/held; " + HOLD % (name, name, name)), (0, ""))
+        box.out(end, "box")
+        kept = [json.loads(line) for line in
+                box.out("audit", "--network", "--json", "box").splitlines()]
+        kept, old = kept[old:], len(kept)
+        # The end of the processes may close a connection before the network ends.
+        held = [(one["name"] or one["address"], one["verdict"] in ("open", "closed"),
+                 one["from_guest"] > 5000) for one in kept if one["type"] == "network_connection"]
+        equal(sorted(held), [(name, True, True) for name in sorted(names)])
+        requests = [(one["path"], one["status"], one["verdict"]) for one in kept
+                    if one["type"] == "network_request"]
+        equal(requests, [("/x", None, "allowed")])
+        box.out("rm", "box")
+
+
 if __name__ == "__main__":
     why = names_world.enter() or names_world.cannot_be_trusted()
     if why:

@@ -5,6 +5,7 @@
 The test plays QEMU and the agent; the world is in network namespaces
 (net_lab.py). TAP on standard output. One test: net-filter.py ITS_FUNCTION.
 """
+import json
 import os
 import random
 import select
@@ -604,6 +605,19 @@ def test_ends():
     guest.lines.close()
     guest.control.close()
     equal(guest.process.wait(5), 0, "the agent's end")
+
+
+def test_what_is_open_at_the_end():
+    guest = Guest({"allow": [lab.LISTED]})
+    talks = opened(guest, lab.LISTED)
+    talks.write(b"hello, hello")
+    equal(talks.read(), b"hello, hello", "a connection")
+    guest.stream.close()
+    messages = [json.loads(line) for line in guest.lines.read().splitlines()]
+    left = [message["payload"]["connections"] for message in messages
+            if message["type"] == "event.connections_left"]
+    equal([(one["address"], one["verdict"], one["from_guest"] >= 12) for one in left[0]],
+          [(lab.LISTED, "open", True)], "what was open")
 
 
 def test_locked_in():

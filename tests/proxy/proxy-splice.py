@@ -395,16 +395,30 @@ def test_unknown_requests_get_errors(world):
             check(not found, f"{kind} {payload}")
 
 
-def test_it_ends_with_either_channel(world):
-    for channel in ("control", "intake"):
-        running = Proxy(world)
-        with server(echo) as to:
-            guest, _ = running.connect(to.port)
-            guest.sendall(b"x")
-            equal(read_some(guest, 1), b"x", "the echo")
-            getattr(running, channel).shutdown(socket.SHUT_RDWR)
-            equal(running.process.wait(PATIENCE), 0, channel)
+def test_it_ends_with_the_control_channel(world):
+    running = Proxy(world)
+    with server(echo) as to:
+        guest, _ = running.connect(to.port)
+        guest.sendall(b"x")
+        equal(read_some(guest, 1), b"x", "the echo")
+        equal(running.close(), 0, "the process")
+        equal(read_all(guest), (b"", False), "the guest's end")
+
+
+def test_what_is_open_at_the_end_is_reported(world):
+    with proxy(world) as running, server(echo) as to:
+        guests = [running.connect(to.port) for _ in range(30)]
+        for guest, _ in guests:
+            guest.sendall(b"hello")
+            equal(read_some(guest, 5), b"hello", "the echo")
+        running.intake.shutdown(socket.SHUT_RDWR)
+        left = running.request("end", {})["connections"]
+        equal(sorted((one["id"], one["verdict"], one["from_guest"]) for one in left),
+              [(number, "open", 5) for _, number in guests], "what was open")
+        for guest, _ in guests:
             equal(read_all(guest), (b"", False), "the guest's end")
+        equal(running.request("end", {})["connections"], [], "a second end")
+        equal(running.named("event.connection"), [], "further reports")
 
 
 def test_a_wrong_command_line_is_refused(_):
