@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "agent/client/report_json.h"
+#include "agent/sandbox/audit_room.h"
 #include "agent/sandbox/audit_writer.h"
+#include "agent/session/session_approval.h"
 #include "agent/session/session_party.h"
 #include "agent/wire/event_json.h"
 #include "agent/wire/status_json.h"
@@ -22,39 +24,23 @@ enum { COMMAND_MAX = 4096, STEP_COMMAND_MAX = 256 };
 struct sandbox_audit {
     struct session *session;
     struct audit_writer *events, *network;
-    double network_room; /* records that may follow */
-    gint64 network_time; /* when that was computed: monotonic, us */
+    struct audit_room network_room, request_room;
     bool started;
     json_t *folders; /* as recorded last; NULL: the session has ended */
 };
 
-/* ---- the network ----------------------------------------------------------
- *
- * A guest can make connections without end: beyond a number, so many a second
- * are recorded, and the older ones last for hours. */
+/* A guest can make connections and requests without end: a number is recorded,
+ * and then so many a minute. */
+enum { NETWORK_MOST = 5000, NETWORK_PER_MINUTE = 120 };
+enum { REQUESTS_MOST = 1000, REQUESTS_PER_MINUTE = 1 };
 
-enum { NETWORK_BURST = 5000, NETWORK_PER_S = 2 };
-
-/* Return whether there is room for a further record of the network. */
-static bool take_turn(struct sandbox_audit *audit)
-{
-    gint64 now = g_get_monotonic_time();
-    double more = (double)(now - audit->network_time) / G_USEC_PER_SEC *
-                  NETWORK_PER_S;
-
-    audit->network_time = now;
-    audit->network_room = MIN(audit->network_room + more, NETWORK_BURST);
-    if (audit->network_room < 1)
-        return false;
-    audit->network_room--;
-    return true;
-}
+/* ---- the network --------------------------------------------------------- */
 
 /* Record the payload (taken) of an event of the network. */
 static void record_network(struct sandbox_audit *audit, const char *type,
                            json_t *payload)
 {
-    if (take_turn(audit)) {
+    if (audit_room_take(&audit->network_room, g_get_monotonic_time())) {
         json_object_set_new(payload, "began",
                             json_incref(json_object_get(payload, "time")));
         json_object_del(payload, "time");
@@ -71,6 +57,83 @@ static void on_network_missed(guint64 count, void *opaque)
     struct sandbox_audit *audit = opaque;
 
     audit_writer_skip(audit->network, count);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+enum { TEXT_MAX = 1024 }; /* bytes of a guest's text as JSON */
+
+/* Return how many bytes of a text take at most TEXT_MAX in JSON. */
+static size_t short_length(const char *text)
+{
+    size_t length = 0, size = 0;
+
+    for (; text[length]; length++) {
+        unsigned char byte = (unsigned char)text[length];
+
+        size += byte < ' ' ? 6 : byte == '"' || byte == '\\' ? 2 : 1;
+        if (size > TEXT_MAX)
+            break;
+    }
+    /* Not within a character of UTF-8. */
+    for (int i = 0; i < 3 && length > 0 && (text[length] & 0xc0) == 0x80; i++)
+        length--;
+    return length;
+}
+
+/* Shorten the texts of a request of the guest. */
+static void shorten(json_t *members, const struct approval *approval)
+{
+    g_autofree char *path = approval->target.path
+                                ? g_strndup(approval->target.path,
+                                            short_length(approval->target.path))
+                                : NULL;
+    g_autofree char *reason = g_strndup(approval->reason,
+                                        short_length(approval->reason));
+    g_autofree char *valid = g_utf8_make_valid(reason, -1);
+
+    if (path)
+        json_object_set_new(members, "path", json_bytes_path(path));
+    if (json_object_get(members, "reason"))
+        json_object_set_new(members, "reason", json_string(valid));
+}
+
+/* The end of one that was not decided: the request has its own record. */
+static json_t *undecided_to_json(json_t *members)
+{
+    return json_pack("{s:O, s:O, s:O, s:O}", "id",
+                     json_object_get(members, "id"), "kind",
+                     json_object_get(members, "kind"), "origin",
+                     json_object_get(members, "origin"), "outcome",
+                     json_object_get(members, "outcome"));
+}
+
+/* Those that a user has decided are always recorded. */
+static void record_approval(struct sandbox_audit *audit,
+                            const struct session_event *event)
+{
+    const struct approval *approval = event->approval;
+    bool by_guest = strcmp(approval->origin, "guest") == 0;
+    bool decided = approval->outcome == APPROVAL_ALLOWED ||
+                   approval->outcome == APPROVAL_DENIED;
+    json_t *members;
+
+    if (by_guest && !decided &&
+        !audit_room_take(&audit->request_room, g_get_monotonic_time())) {
+        audit_writer_skip(audit->events, 1);
+        return;
+    }
+    members = event_payload_to_json(event);
+    if (by_guest)
+        shorten(members, approval);
+    if (!decided && approval->outcome != APPROVAL_PENDING) {
+        json_t *rest = undecided_to_json(members);
+
+        json_decref(members);
+        members = rest;
+    }
+    audit_writer_add(audit->events, event_name(event) + strlen("event."),
+                     members);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -153,9 +216,11 @@ static bool on_event(const struct session_event *event, void *opaque)
         if (g_strcmp0(event->warning->code, AUDIT_INCOMPLETE) == 0)
             return true;
         break;
+    case SESSION_EVENT_APPROVAL:
+        record_approval(audit, event);
+        return true;
     case SESSION_EVENT_ERROR:
     case SESSION_EVENT_COPY:
-    case SESSION_EVENT_APPROVAL:
         break;
     }
     audit_writer_add(audit->events, event_name(event) + strlen("event."),
@@ -259,12 +324,14 @@ struct sandbox_audit *sandbox_audit_new(const char *sandbox,
                                         struct session *session)
 {
     struct sandbox_audit *audit = g_new0(struct sandbox_audit, 1);
+    gint64 now = g_get_monotonic_time();
 
     audit->session = session;
     audit->events = audit_writer_new(AUDIT_EVENTS, sandbox, session);
     audit->network = audit_writer_new(AUDIT_NETWORK, sandbox, session);
-    audit->network_room = NETWORK_BURST;
-    audit->network_time = g_get_monotonic_time();
+    audit->network_room = audit_room_new(NETWORK_MOST, NETWORK_PER_MINUTE, now);
+    audit->request_room = audit_room_new(REQUESTS_MOST, REQUESTS_PER_MINUTE,
+                                         now);
     session_listen(session, &callbacks, audit);
     return audit;
 }

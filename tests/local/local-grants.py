@@ -200,5 +200,41 @@ def on_the_command_line(place):
     equal(os.listdir(place.root + "/state/stepback/grants"), [])
 
 
+@sandbox_test
+def in_the_record(place):
+    """a request that is withdrawn takes little room in the record; a decision has what it
+    is about"""
+    need()
+
+    def out(*words):
+        status, text, err = call(place, *words)
+        equal((words, status, err if status else ""), (words, 0, ""))
+        return text
+
+    def listed():
+        return json.loads(out("approve", name, "--json"))
+
+    path, reason = "/" + "/".join(["\1" * 200] * 15), "\1" * 480 + "x" * 3000
+    name = out("up", *LOCAL, "--no-network").strip()
+    out("exec", "-d", "--step=none", name, "--", "sh", "-c",
+        '%s grant "$0" "$1" & until test -e go; do sleep 0.01; done; kill $!; wait; '
+        '%s grant "$0" "$1"' % (STEP, STEP), path, reason)
+    assert eventually(listed, 20)
+    first = listed()[0]
+    equal(first["path"], path)
+    open(place.share + "/go", "w").close()
+    assert eventually(lambda: listed() and listed()[0]["id"] != first["id"], 20)
+    out("approve", listed()[0]["id"], "--deny")
+    lines = [line for line in out("audit", name, "--json").splitlines() if '"approval_' in line]
+    asked, withdrawn, _, denied = (json.loads(line) for line in lines)
+    equal((asked["path"], asked["reason"]), (path[:171], "\1" * 170))
+    equal({key: withdrawn[key] for key in withdrawn if key not in ("time", "prev")},
+          {"type": "approval_decided", "sandbox": name, "id": first["id"], "kind": "grant",
+           "origin": "guest", "outcome": "withdrawn"})
+    equal((denied["outcome"], denied["path"]), ("denied", asked["path"]))
+    assert max(map(len, lines)) < 3000, [len(line) for line in lines]
+    out("stop", name)
+
+
 if __name__ == "__main__":
     main()
