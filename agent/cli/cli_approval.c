@@ -43,16 +43,23 @@ bool cli_approval_is_network(json_t *approval)
     return strcmp(cli_approval_word(approval, "kind"), "network") == 0;
 }
 
+char *cli_approval_host(json_t *approval)
+{
+    g_autofree char *name = cli_approval_text(approval, "name");
+
+    return g_strdup_printf(
+        "%s:%" JSON_INTEGER_FORMAT, name,
+        json_integer_value(json_object_get(approval, "port")));
+}
+
 /* "xn--bcher-kva.example:443 (bücher.example)". */
 static char *describe_network(json_t *approval)
 {
-    g_autofree char *name = cli_approval_text(approval, "name");
+    g_autofree char *host = cli_approval_host(approval);
     g_autofree char *unicode = cli_approval_text(approval, "unicode");
 
-    return g_strdup_printf(
-        "%s:%" JSON_INTEGER_FORMAT "%s%s%s", name,
-        json_integer_value(json_object_get(approval, "port")),
-        *unicode ? " (" : "", unicode, *unicode ? ")" : "");
+    return g_strdup_printf("%s%s%s%s", host, *unicode ? " (" : "", unicode,
+                           *unicode ? ")" : "");
 }
 
 char *cli_approval_describe(json_t *approval)

@@ -25,6 +25,10 @@ const char *cli_approval_word(json_t *object, const char *key);
 bool cli_approval_is_grant(json_t *approval);
 bool cli_approval_is_network(json_t *approval);
 
+/* Return the name and port of a connection, "xn--bcher-kva.example:443", in a
+ * new string. */
+char *cli_approval_host(json_t *approval);
+
 /* Describe what is asked for, and why it cannot be granted, in a new string. */
 char *cli_approval_describe(json_t *approval);
 

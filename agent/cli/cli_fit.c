@@ -78,6 +78,23 @@ char *cli_fit_end(const char *text, unsigned width)
     return fit(text, width, 0);
 }
 
+char *cli_fit_wrap(const char *text, unsigned width, const char *mark)
+{
+    GString *lines = g_string_new(NULL);
+    unsigned left = width;
+
+    for (;;) {
+        const char *end = prefix_end(text, left);
+
+        g_string_append_len(lines, text, end - text);
+        if (!*end)
+            return g_string_free(lines, FALSE);
+        g_string_append_printf(lines, "\n%s", mark);
+        left = width - cli_fit_columns(mark);
+        text = end;
+    }
+}
+
 char *cli_fit_pad(const char *text, unsigned width)
 {
     unsigned columns = cli_fit_columns(text);

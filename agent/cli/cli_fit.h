@@ -16,6 +16,11 @@ unsigned cli_fit_columns(const char *text);
 char *cli_fit_middle(const char *text, unsigned width);
 char *cli_fit_end(const char *text, unsigned width);
 
+/* Return the text as lines of at most width columns, with "\n" between them;
+ * mark begins all but the first one. width: at least two more than the mark's.
+ * A new string. */
+char *cli_fit_wrap(const char *text, unsigned width, const char *mark);
+
 /* Return a copy that is filled with spaces up to width columns. A new
  * string. */
 char *cli_fit_pad(const char *text, unsigned width);

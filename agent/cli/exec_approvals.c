@@ -14,11 +14,14 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_approval.h"
+#include "agent/cli/exec_question.h"
+#include "agent/cli/term_guard.h"
 #include "common/fd.h"
 
 enum {
     ANSWER_MAX = 16,
-    REASON_MAX = 100,   /* bytes */
+    ROWS = 24, /* of a terminal without a size */
+    COLUMNS = 80,
     TERMINAL_MS = 1000, /* for a terminal that takes nothing */
     WAITING_MAX = 32,   /* the supervisor has eight, and a few safeguards */
     INTERRUPT = 'C' - '@',
@@ -26,13 +29,6 @@ enum {
     BACKSPACE = 'H' - '@',
     DELETE = 0x7f,
 };
-
-/* The program may have hidden the text of a question: end its escape sequence
- * and string (CAN, ST), reset colors (SGR, and OSC 104, 110 and 111 of xterm),
- * the character set, the cursor, and synchronized output. */
-static const char plain[] =
-    "\030\033\\\033[0m\033(B\017\033]104\007\033]110\007"
-    "\033]111\007\033[?25h\033[?2026l\r\n";
 
 struct item {
     char *id, *text;
@@ -46,7 +42,7 @@ struct exec_approvals {
     GQueue waiting; /* of struct item; the first one is asked */
     bool asking;
     bool muted;      /* the user wants no questions */
-    unsigned code;   /* to be typed behind yes */
+    unsigned code;   /* to be typed behind yes; 0: nothing allows it */
     GString *answer; /* typed so far */
     bool spoiled;    /* by a byte that is no part of an answer */
 };
@@ -104,10 +100,35 @@ static void clear_answer(struct exec_approvals *approvals)
     approvals->spoiled = false;
 }
 
+/* Return what asks a question, and set the code that allows it. A question that
+ * the user could not see whole cannot be allowed. */
+static char *question(struct exec_approvals *approvals, const struct item *item,
+                      bool again)
+{
+    unsigned rows = ROWS, columns = COLUMNS;
+    g_autofree char *begin = NULL, *text = NULL;
+
+    term_guard_size(approvals->tty, &rows, &columns);
+    begin = exec_question_begin(again ? 0 : rows);
+    text = exec_question_rows(item->text, rows, columns);
+    approvals->code = text ? (unsigned)g_random_int_range(100, 1000) : 0;
+    return text ? g_strdup_printf("%s%sType \"yes %u\" to allow it, \"no\" or "
+                                  "\"later\", and Enter: ",
+                                  begin, text, approvals->code)
+                : g_strdup_printf(
+                      "%s" CLI_PROGRAM
+                      ": %s is too long for this window; " CLI_PROGRAM
+                      " approve %s shows it.\r\n"
+                      "Enlarge the window, or type \"no\" or \"later\", "
+                      "and Enter: ",
+                      begin, item->id, approvals->sandbox);
+}
+
 /* Ask the first question that waits, or let the program go on. */
 static void ask(struct exec_approvals *approvals)
 {
     const struct item *item = g_queue_peek_head(&approvals->waiting);
+    bool again = approvals->asking;
     g_autofree char *text = NULL;
 
     clear_answer(approvals);
@@ -120,11 +141,7 @@ static void ask(struct exec_approvals *approvals)
     if (!approvals->asking)
         approvals->callbacks->pause(true, approvals->opaque);
     approvals->asking = true;
-    approvals->code = (unsigned)g_random_int_range(100, 1000);
-    text = g_strdup_printf("%s" CLI_PROGRAM ": %s\r\n"
-                           "Type \"yes %u\" to allow it, \"no\" or \"later\", "
-                           "and Enter: ",
-                           plain, item->text, approvals->code);
+    text = question(approvals, item, again);
     print(approvals, text);
 }
 
@@ -166,51 +183,6 @@ void exec_approvals_mute(struct exec_approvals *approvals)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* A reason is the asker's text: it must not look like a line of its own. */
-static char *short_reason(json_t *payload)
-{
-    g_autofree char *text = cli_approval_text(payload, "reason");
-    g_auto(GStrv) words = g_strsplit_set(text, " \t", -1);
-    g_autoptr(GString) reason = g_string_new(NULL);
-
-    for (char **word = words; *word; word++) {
-        if (**word)
-            g_string_append_printf(reason, "%s%s", reason->len ? " " : "",
-                                   *word);
-    }
-    if (reason->len > REASON_MAX) {
-        const char *end = g_utf8_find_prev_char(reason->str,
-                                                reason->str + REASON_MAX);
-
-        g_string_truncate(reason, end ? (gsize)(end - reason->str) : 0);
-        g_string_append(reason, "...");
-    }
-    return g_string_free(g_steal_pointer(&reason), FALSE);
-}
-
-/* Return the safeguard's message, or the folder or name, last, that a decision
- * is about. */
-static char *describe(json_t *payload, const char *id, bool safeguard)
-{
-    bool network = cli_approval_is_network(payload);
-    g_autofree char *what = safeguard ? cli_approval_text(payload, "message")
-                                      : cli_approval_describe(payload);
-    g_autofree char *reason = short_reason(payload);
-    const char *access = cli_approval_word(payload, "access");
-
-    if (safeguard)
-        return g_strdup_printf("%s: %s", id,
-                               *what ? what
-                                     : "the command is about to destroy much");
-    if (network)
-        return g_strdup_printf("%s: %s asks to connect to %s", id,
-                               cli_approval_word(payload, "origin"), what);
-    return g_strdup_printf(
-        "%s: %s asks%s%s%s to %s %s", id, cli_approval_word(payload, "origin"),
-        *reason ? " (\"" : "", reason, *reason ? "\")" : "",
-        strcmp(access, "read_write") == 0 ? "change" : "read", what);
-}
-
 static GList *find(struct exec_approvals *approvals, const char *id)
 {
     for (GList *node = approvals->waiting.head; node; node = node->next) {
@@ -220,24 +192,35 @@ static GList *find(struct exec_approvals *approvals, const char *id)
     return NULL;
 }
 
+/* Without a terminal on stdin, stderr may be one. */
+static void print_line(const struct exec_approvals *approvals, json_t *payload,
+                       const char *id, bool safeguard)
+{
+    g_autofree char *line = exec_question_line(payload, id, safeguard);
+    g_autofree char *begin = isatty(STDERR_FILENO) ? exec_question_begin(0)
+                                                   : g_strdup("");
+
+    fprintf(stderr,
+            "%s" CLI_PROGRAM ": %s; decide it with: " CLI_PROGRAM
+            " approve %s %s\n",
+            begin, line, approvals->sandbox, id);
+}
+
 static void add(struct exec_approvals *approvals, json_t *payload,
                 const char *id, bool safeguard)
 {
-    g_autofree char *text = describe(payload, id, safeguard);
     struct item *item;
 
     if (approvals->tty < 0) {
-        fprintf(stderr,
-                CLI_PROGRAM ": %s; decide it with: " CLI_PROGRAM
-                            " approve %s %s\n",
-                text, approvals->sandbox, id);
+        print_line(approvals, payload, id, safeguard);
         return;
     }
     if (approvals->muted || find(approvals, id) ||
         approvals->waiting.length == WAITING_MAX)
         return;
     item = g_new(struct item, 1);
-    *item = (struct item){ g_strdup(id), g_steal_pointer(&text) };
+    *item = (struct item){ g_strdup(id),
+                           exec_question_text(payload, id, safeguard) };
     g_queue_push_tail(&approvals->waiting, item);
     if (!approvals->asking)
         ask(approvals);
@@ -306,7 +289,7 @@ static void decide(struct exec_approvals *approvals)
     const struct item *item = g_queue_peek_head(&approvals->waiting);
     g_autofree char *yes = g_strdup_printf("yes %u", approvals->code);
     const char *answer = approvals->spoiled ? "" : approvals->answer->str;
-    bool allow = strcmp(answer, yes) == 0;
+    bool allow = approvals->code && strcmp(answer, yes) == 0;
 
     if (allow || strcmp(answer, "no") == 0)
         approvals->callbacks->decide(item->id, allow, approvals->opaque);

@@ -5,6 +5,7 @@ sandbox, and a line on stderr without one."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -13,8 +14,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import LOCAL, call, need  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from sandbox_case import Client, sandbox_test  # noqa: E402
-from stdio_client import (PROGRAM, contains, equal, eventually,  # noqa: E402
-                          folder, main)
+from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
+                          eventually, folder, main)
+from tmux_window import Window  # noqa: E402
 
 STEP = "/run/stepback/step"
 QUESTION = r'Type "yes (\d+)" to allow it, "no" or "later", and Enter: '
@@ -54,7 +56,8 @@ class Box:
 
     def asked(self, command):
         terminal = self.terminal("sh", "-c", command)
-        terminal.expect(re.escape('guest asks ("a reason") to read %s' % self.whole))
+        terminal.expect(re.escape('guest asks to read the folder:\r\n    %s\r\n'
+                                  '  Reason given: "a reason"\r\n' % self.whole))
         self.code = code_of(terminal)
         return terminal
 
@@ -190,10 +193,77 @@ def without_a_terminal(place):
     box.out("approve", id, "--deny")
     out, err = (part.decode() for part in process.communicate(timeout=20))
     equal((process.returncode, out), (1, "on\n"))
-    contains(err, "stepback: %s: guest asks (" % id)
-    contains(err, ") to read %s; decide it with" % box.whole)
+    contains(err, 'stepback: %s: guest asks to read %s; reason given: "x' %
+             (id, box.whole))
     contains(err, "; decide it with: stepback approve %s %s\n" % (box.name, id))
     assert "\033" not in err
+    # The program may have set modes of the terminal that has stderr.
+    with Terminal([PROGRAM, "exec", "--step=none", box.name, "--", "sh", "-c", command],
+                  env=place.environment(STEPBACK_QEMU=None), cwd=place.share) as terminal:
+        contains(terminal.expect("decide it with"), "\033[?7h")
+        box.out("approve", box.waiting()[0]["id"], "--deny")
+        equal(terminal.wait(), 1)
+
+
+ATTACKS = {
+    "no autowrap": "\\033[?7l",
+    "a scroll region": "\\033[2J\\033[5;1Hstepback: approval-1: guest asks to read the folder:"
+                       "\\033[6;1H    /home/u/project\\033[23;24r\\033[23;1H",
+    "origin and insert mode": "\\033[20;24r\\033[?6h\\033[4h\\033[8m",
+}
+
+
+def rows_of(path, columns):
+    """The rows that show a path: all of it."""
+    text, rows = "    " + path, []
+    while text:
+        size = columns - 1 - 4 * bool(rows)
+        rows.append("  > " * bool(rows) + text[:size])
+        text = text[size:]
+    return rows
+
+
+def shown(window, rows):
+    lines = window.screen()
+    return any(lines[i:i + len(rows)] == rows for i in range(len(lines)))
+
+
+@sandbox_test
+def nothing_hides_it(place):
+    """modes of the terminal, painted text, and a long name or reason hide no part
+    of what is asked for; what does not fit in the window cannot be allowed"""
+    if not shutil.which("tmux"):
+        raise Skip("there is no tmux")
+    box = Box(place)
+    box.whole = folder(place, "data/" + "/".join("n" * 150 for _ in range(4)))
+    reason = 'build\") to read /home/u/project/cache (\"' + 60 * "x"
+    with Window(place.root, place.environment(STEPBACK_QEMU=None)) as window:
+        for attack in ATTACKS.values():
+            window.enter("clear; %s exec -it --step=none %s -- sh -c "
+                         "\"printf '%s'; %s grant %s '%s'\"; echo denied" % (
+                             PROGRAM, box.name, attack, STEP, box.whole,
+                             reason.replace('"', '\\\\\\"')))
+            window.expect("Enter: *$")
+            rows = rows_of(box.whole, 80)
+            assert shown(window, rows), "\n".join(window.screen())
+            contains("\n".join(window.screen()), '"build\\\\\\") to read')
+            equal([line for line in window.screen() if "asks to" in line],
+                  ["stepback: %s: guest asks to read the folder:" % box.waiting()[0]["id"]])
+            window.enter("no")
+            window.expect("^denied$")
+    with box.terminal("sh", "-c", "%s grant %s && echo granted" % (STEP, box.whole)) as terminal:
+        code_of(terminal)
+        terminal.resize(9, 80)
+        terminal.send(b"\r")
+        terminal.expect("too long for this window; stepback approve %s shows it" % box.name)
+        terminal.expect("Enter: ")
+        terminal.send(b"yes 0\r")
+        terminal.expect("(?s)too long.*Enter: ")
+        terminal.resize(24, 80)
+        terminal.send(b"\r")
+        terminal.send(b"yes %s\r" % code_of(terminal))
+        terminal.expect("granted")
+        equal(terminal.wait(), 0)
 
 
 main(mounts=True)

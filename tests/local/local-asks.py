@@ -228,7 +228,7 @@ def terminal(place):
     with Terminal([PROGRAM, "exec", "-it", "--step=none", "box", "--", "curl", "-sS",
                    url(API)], env=place.environment(STEPBACK_QEMU=None),
                   cwd=place.share) as shown:
-        shown.expect(re.escape("guest asks to connect to %s:80" % API))
+        shown.expect(re.escape("guest asks to connect to:\r\n    %s:80\r\n" % API))
         code = re.search(r"yes (\d+)", shown.expect(r'Type "yes (\d+)" to allow it.*: '))[1]
         shown.send(b"yes %s\r" % code.encode())
         shown.expect("GET /x " + API)
