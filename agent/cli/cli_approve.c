@@ -41,12 +41,13 @@ static int failed(GError *error)
 
 static void print_list(const struct cli_output *output, json_t *approvals)
 {
+    /* A part of a name or path could mislead: it is not cut. */
     static const struct cli_table_column columns[] = {
         { "ID", TABLE_LEFT },
         { "KIND", TABLE_LEFT },
         { "FROM", TABLE_LEFT },
         { "ACCESS", TABLE_LEFT },
-        { "WHAT", TABLE_MIDDLE },
+        { "WHAT", TABLE_WRAP },
         { "REASON", TABLE_END },
         { NULL },
     };

@@ -10,7 +10,7 @@
 #include "agent/cli/cli_fit.h"
 #include "agent/cli/cli_options.h"
 
-enum { GAP = 2, MIN_SHRUNK = 8, NO_PAINT = -1 };
+enum { GAP = 2, MIN_SHRUNK = 8, WRAP_INDENT = 4, NO_PAINT = -1 };
 
 struct row {
     char *cells[CLI_TABLE_MAX];
@@ -94,8 +94,8 @@ static void find_widths(const struct cli_table *table, unsigned *widths)
 
 static bool may_shrink(const struct cli_table *table, unsigned column)
 {
-    return table->columns[column].kind == TABLE_END ||
-           table->columns[column].kind == TABLE_MIDDLE;
+    return table->columns[column].kind != TABLE_LEFT &&
+           table->columns[column].kind != TABLE_RIGHT;
 }
 
 static void fit_widths(const struct cli_table *table, unsigned *widths)
@@ -150,8 +150,8 @@ static void print_cell(const struct cli_table *table, const char *text,
 }
 
 /* A line that is too long all the same is cut. */
-static void print_row(const struct cli_table *table, const unsigned *widths,
-                      const struct row *row)
+static void print_line(const struct cli_table *table, const unsigned *widths,
+                       const struct row *row)
 {
     unsigned left = table->output->width ? table->output->width : G_MAXUINT;
 
@@ -170,9 +170,50 @@ static void print_row(const struct cli_table *table, const unsigned *widths,
     putchar('\n');
 }
 
+/* Return the column of TABLE_WRAP, or the number of columns. */
+static unsigned find_wrapped(const struct cli_table *table,
+                             const unsigned *widths, unsigned *ret_start)
+{
+    unsigned i = 0;
+
+    *ret_start = 0;
+    while (i < table->count && table->columns[i].kind != TABLE_WRAP)
+        *ret_start += widths[i++] + GAP;
+    return i;
+}
+
+static void print_row(const struct cli_table *table, const unsigned *widths,
+                      const struct row *row)
+{
+    unsigned width = table->output->width, start;
+    unsigned column = find_wrapped(table, widths, &start);
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = NULL;
+    struct row first = *row;
+    char **rest;
+    bool fits = start + MIN_SHRUNK <= width;
+
+    if (width == 0 || column == table->count) {
+        print_line(table, widths, row);
+        return;
+    }
+    start = fits ? start : WRAP_INDENT;
+    text = cli_fit_wrap(row->cells[column],
+                        fits ? widths[column]
+                             : MAX(width, WRAP_INDENT + MIN_SHRUNK) -
+                                   WRAP_INDENT,
+                        "");
+    lines = g_strsplit(text, "\n", -1);
+    rest = fits && *lines ? lines + 1 : lines;
+    first.cells[column] = fits && *lines ? *lines : (char *)"";
+    print_line(table, widths, &first);
+    for (; *rest; rest++)
+        printf("%*s%s\n", (int)start, "", *rest);
+}
+
 static void print_header(const struct cli_table *table, const unsigned *widths)
 {
-    struct row row;
+    struct row row = { 0 };
 
     for (unsigned i = 0; i < table->count; i++) {
         row.cells[i] = (char *)table->columns[i].title; /* only read */

@@ -5,7 +5,7 @@
  * On a terminal the table has a header, colour, and the width of the terminal:
  * columns that may shrink are shortened, the last one first. Elsewhere it has
  * lines for programs: all of the text, and no header. Cells are printed as by
- * cli_options_printable(): a row is one line.
+ * cli_options_printable(): a row is one line, but see TABLE_WRAP.
  */
 #ifndef AGENT_CLI_CLI_TABLE_H
 #define AGENT_CLI_CLI_TABLE_H
@@ -17,6 +17,8 @@ enum cli_table_column_kind {
     TABLE_RIGHT,  /* numbers */
     TABLE_END,    /* as TABLE_LEFT; may shrink: its end is cut */
     TABLE_MIDDLE, /* the same; its middle is cut, as of paths */
+    TABLE_WRAP,   /* of one column: may shrink, and goes on in further lines
+                     below its cell; nothing is cut */
 };
 
 struct cli_table_column {

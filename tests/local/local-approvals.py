@@ -266,4 +266,22 @@ def nothing_hides_it(place):
         equal(terminal.wait(), 0)
 
 
+@sandbox_test
+def the_list_shows_all(place):
+    """approve lists the whole of a long name, whatever the terminal's width"""
+    box = Box(place)
+    box.whole = folder(place, "data/" + "/".join("n" * 150 for _ in range(2)) + "/end")
+    box.out("exec", "-d", "--step=none", box.name, "--", "sh", "-c",
+            "%s grant %s" % (STEP, box.whole))
+    assert eventually(box.waiting, 20)
+    for columns in (200, 80, 47, 40):
+        with Terminal([PROGRAM, "approve", "--color=never"],
+                      env=place.environment(STEPBACK_QEMU=None),
+                      cwd=place.share, columns=columns) as terminal:
+            equal(terminal.wait(), 0)
+            lines = terminal.text().replace("\r", "").split("\n")
+            assert all(len(line) <= columns for line in lines), lines
+            contains("".join(line.strip() for line in lines), box.whole)
+
+
 main(mounts=True)
