@@ -189,21 +189,26 @@ static json_t *question(json_t *payload, const char *key)
                      "params", params);
 }
 
+/* problem: why it cannot be allowed always, or NULL. */
 static json_t *connection_question(const struct approval *approval,
-                                   const char *key)
+                                   const char *problem, const char *key)
 {
     g_autofree char *unicode = network_entry_unicode(approval->name);
     g_autofree char *text = g_strdup_printf(
-        "May the sandbox connect to this host?\n  %s%s%s%s, port %u",
-        approval->name, unicode ? " (" : "", unicode ? unicode : "",
-        unicode ? ")" : "", approval->port);
+        "%s%s%sMay the sandbox connect to this host%s?\n  %s%s%s%s, port %u",
+        problem ? "It cannot be allowed always: " : "", problem ? problem : "",
+        problem ? ".\n" : "", problem ? " once" : "", approval->name,
+        unicode ? " (" : "", unicode ? unicode : "", unicode ? ")" : "",
+        approval->port);
+    json_t *answers = problem ? json_pack("[s, s]", "allow_once", "deny")
+                              : json_pack("[s, s, s]", "allow_once",
+                                          "allow_always", "deny");
 
     return json_pack(
-        "{s:{s:s, s:{s:s, s:{s:s, s:{s:{s:s, s:s, s:[s, s, s]}}, s:[s]}}}}",
-        key, "method", "elicitation/create", "params", "message", text,
+        "{s:{s:s, s:{s:s, s:{s:s, s:{s:{s:s, s:s, s:o}}, s:[s]}}}}", key,
+        "method", "elicitation/create", "params", "message", text,
         "requestedSchema", "type", "object", "properties", "decision", "type",
-        "string", "title", "Decision", "enum", "allow_once", "allow_always",
-        "deny", "required", "decision");
+        "string", "title", "Decision", "enum", answers, "required", "decision");
 }
 
 /* From the main loop: a decision may end the call. */
@@ -318,22 +323,45 @@ void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)
              json_string_value(json_object_get(payload, "safeguard_id")));
 }
 
-static void ask_connection(struct mcp_elicit *elicit,
-                           const struct approval *approval)
+static struct asking *ask_connection(struct mcp_elicit *elicit,
+                                     const struct approval *approval,
+                                     const char *problem)
 {
-    struct mcp_call *call = mcp_queue_running(elicit->service->queue);
+    const struct mcp_call *call = mcp_queue_running(elicit->service->queue);
+    struct asking *asking = asking_new(elicit, call, approval->id,
+                                       "connection");
+
+    asking->is_connection = true;
+    if (can_ask(call))
+        asking->request = connection_question(approval, problem, asking->key);
+    return asking;
+}
+
+static void take_connection(struct mcp_elicit *elicit,
+                            const struct approval *approval)
+{
+    const struct mcp_call *call = mcp_queue_running(elicit->service->queue);
     struct asking *asking;
 
     if (!call || (!can_ask(call) && elicit->grace_ms > 0))
         return; /* the frontend is asked */
-    asking = asking_new(elicit, call, approval->id, "connection");
-    asking->is_connection = true;
-    if (can_ask(call)) {
-        asking->request = connection_question(approval, asking->key);
+    asking = ask_connection(elicit, approval, NULL);
+    if (asking->request)
         ask_next(elicit);
-    } else {
+    else
         deny_unasked(asking);
-    }
+}
+
+bool mcp_elicit_ask_once(struct mcp_elicit *elicit,
+                         const struct approval *approval, const char *problem)
+{
+    const struct mcp_call *call = running(elicit);
+
+    if (!call || !can_ask(call))
+        return false;
+    ask_connection(elicit, approval, problem);
+    ask_next(elicit);
+    return true;
 }
 
 void mcp_elicit_take_approval(struct mcp_elicit *elicit,
@@ -342,7 +370,7 @@ void mcp_elicit_take_approval(struct mcp_elicit *elicit,
     if (approval->kind != APPROVAL_NETWORK)
         return;
     if (approval->outcome == APPROVAL_PENDING)
-        ask_connection(elicit, approval);
+        take_connection(elicit, approval);
     else
         withdraw(elicit, approval->id);
 }

@@ -17,6 +17,7 @@
 #define AGENT_MCP_MCP_ELICIT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct approval;
 struct mcp_elicit;
@@ -33,5 +34,10 @@ void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload);
  * ignored (mcp_access.c). */
 void mcp_elicit_take_approval(struct mcp_elicit *elicit,
                               const struct approval *approval);
+
+/* The user allowed this connection always, which failed: ask whether it is
+ * allowed once. Return false if the call is over or the client cannot ask. */
+bool mcp_elicit_ask_once(struct mcp_elicit *elicit,
+                         const struct approval *approval, const char *problem);
 
 #endif

@@ -66,7 +66,8 @@ struct mcp_host {
      * error on failure. */
     int (*folder_fd)(void *host, struct folder_ref directory, GError **error);
     /* Pass on the client user's decision about a safeguard, or a connection;
-     * always: of a connection (session_approval_decide()). */
+     * always: of a connection (session_approval_decide()); if that fails, the
+     * user is asked again, or it is allowed once, with a warning. */
     void (*decide)(void *host, const char *id, bool allow, bool always);
 };
 

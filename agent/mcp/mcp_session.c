@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/mcp/mcp_elicit.h"
 #include "agent/mcp/mcp_guest.h"
 #include "agent/mcp/mcp_session_core.h"
 #include "agent/mcp/mcp_session_ops.h"
@@ -162,24 +163,70 @@ static const char *host_get_status(void *opaque,
     return ret_status->state == SESSION_RUNNING ? NULL : host->start_error;
 }
 
+/* A decision that is being carried out. */
+struct decided {
+    struct mcp_session *host;
+    char *id;
+    bool always;
+    char *warning; /* to send if it succeeds, or NULL */
+};
+
+static void decide(struct mcp_session *host, const char *id, bool allow,
+                   bool always, char *warning);
+
+/* The policy does not take the entry. Ask again, or, if the client's call is
+ * over, allow at least these connections. */
+static void not_listed(struct mcp_session *host,
+                       const struct approval *approval, const GError *error)
+{
+    if (mcp_elicit_ask_once(host->service->elicit, approval, error->message))
+        return;
+    decide(host, approval->id, true, false,
+           g_strdup_printf(
+               "the connection to %s:%u is allowed once, not always: %s",
+               approval->name, approval->port, error->message));
+}
+
 static void on_decided(const struct answer *answer, const GError *error,
                        void *opaque)
 {
-    if (error)
+    struct decided *decided = opaque;
+    struct mcp_session *host = decided->host;
+    const struct approval *approval = session_approval_find(host->session,
+                                                            decided->id);
+
+    if (!error && decided->warning)
+        session_warn_text(host->session, "connection_not_listed",
+                          decided->warning);
+    else if (error && decided->always && approval && !approval->is_decided &&
+             mcp_session_state(host) == SESSION_RUNNING)
+        not_listed(host, approval, error);
+    else if (error)
         log_info(LOG_SAFEGUARD, "the MCP client's answer came too late: %s",
                  error->message);
+    g_free(decided->id);
+    g_free(decided->warning);
+    g_free(decided);
 }
 
-static void host_decide(void *opaque, const char *id, bool allow, bool always)
+/* warning: taken. */
+static void decide(struct mcp_session *host, const char *id, bool allow,
+                   bool always, char *warning)
 {
-    struct mcp_session *host = opaque;
+    struct decided *decided = g_new(struct decided, 1);
     const struct approval_decision decision = {
         .id = id,
         .allow = allow,
         .is_kept = always,
     };
 
-    session_approval_decide(host->session, &decision, on_decided, host);
+    *decided = (struct decided){ host, g_strdup(id), always, warning };
+    session_approval_decide(host->session, &decision, on_decided, decided);
+}
+
+static void host_decide(void *opaque, const char *id, bool allow, bool always)
+{
+    decide(opaque, id, allow, always, NULL);
 }
 
 static const struct mcp_host mcp_host = {

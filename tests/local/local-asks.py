@@ -23,6 +23,7 @@ from stdio_client import (PROGRAM, contains, equal, eventually, folder,  # noqa:
 
 API, OTHER = "api.example.test", "other.example.test"
 PATIENCE = 20
+FULL = 256  # names in a policy
 WORLD = None
 
 
@@ -284,6 +285,31 @@ def by_an_assistant(place):
             contains(result["content"][0]["text"], "curl: (5")  # reset, or an empty reply
         process.stdin.close()
         equal(process.wait(PATIENCE), 0)
+
+
+@sandbox_test
+def a_full_policy_asks_an_assistant_again(place):
+    """always, if the policy is full, is followed by the question about once"""
+    need()
+    policy = ",".join(["ask:*"] + ["n%d.example.test" % i for i in range(FULL - 1)])
+    process = subprocess.Popen(
+        [PROGRAM, "mcp", "-C", place.share, *LOCAL, "--network=" + policy],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=place.environment(STEPBACK_QEMU=None))
+    client = Assistant(process.stdout, process.stdin, capabilities={"elicitation": {}})
+    id = client.send("tools/call", name="execute_command",
+                     arguments={"command": "curl -sS -m 60 " + url(API)})
+    for decision, choices in (("allow_always", 3), ("allow_once", 2)):
+        question = client.until(lambda m: m.get("method") == "elicitation/create")
+        params = question["params"]
+        contains(params["message"], API + ", port 80")
+        equal("It cannot be allowed always: " in params["message"], choices == 2)
+        equal(len(params["requestedSchema"]["properties"]["decision"]["enum"]), choices)
+        client.message(id=question["id"], result={
+            "action": "accept", "content": {"decision": decision}})
+    contains(client.answer(id)["result"]["content"][0]["text"], "GET /x " + API)
+    process.stdin.close()
+    equal(process.wait(PATIENCE), 0)
 
 
 if __name__ == "__main__":
