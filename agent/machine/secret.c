@@ -16,8 +16,9 @@
 
 #define PLACEHOLDER "stepback-"
 #define ENV         "env:"
-/* No program uses a variable with a hyphen. */
-#define PASSED_ON "secret-"
+/* Not STEPBACK_..., which other processes get, too (host_environ.h). A shell
+ * between here and the supervisor would drop a name that it cannot use. */
+#define PASSED_ON "value_of_stepback_secret_"
 
 enum {
     LETTERS = 24,
