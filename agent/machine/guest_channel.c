@@ -134,8 +134,7 @@ static gboolean take_set_up(struct guest_channel *channel, json_t *message,
 
     if (!get_outcome(message, &text, error))
         return FALSE;
-    if (text)
-        channel->callbacks->setup_failed(text, channel->opaque);
+    channel->callbacks->set_up(text, channel->opaque);
     return TRUE;
 }
 

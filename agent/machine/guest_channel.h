@@ -65,8 +65,9 @@ struct guest_channel_callbacks {
     void (*left)(const char *tag, const char *error, void *opaque);
     /* A mounted folder has lost its connection. */
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
-    /* The guest could not do all of what guest_channel_setup() asks for. */
-    void (*setup_failed)(const char *reason, void *opaque);
+    /* The answer to guest_channel_setup(). error: what the guest could not do;
+     * NULL on success. */
+    void (*set_up)(const char *error, void *opaque);
     /* The answer to guest_channel_renew(). error: NULL on success. */
     void (*renewed)(const char *error, void *opaque);
     void (*output)(const struct command_output *output, void *opaque);

@@ -74,7 +74,8 @@ struct machine {
     struct published_ports *ports;
     struct guest_ports guest_ports;
     bool runs;          /* the guest's process does */
-    bool setup_asked;   /* the guest owes an answer */
+    unsigned setups;    /* answers to guest_channel_setup() that are due */
+    bool is_mounted;    /* and becomes ready with the last of them */
     bool intercepted;   /* the guest got the authority's certificate */
     bool renewal_asked; /* likewise */
     struct machine_folder *folders[SESSION_MAX_DIRECTORIES];

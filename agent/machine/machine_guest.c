@@ -36,9 +36,9 @@ static void send_setup(struct machine *machine, bool always)
         return;
     if (!wanted && !always)
         return;
-    machine->setup_asked = guest_channel_setup(machine_guest(machine),
-                                               certificates, &config->git);
-    if (!machine->setup_asked && wanted)
+    if (guest_channel_setup(machine_guest(machine), certificates, &config->git))
+        machine->setups++;
+    else if (wanted)
         fail_setup(machine, "the guest image is too old to take the host's "
                             "certificates and git identity; rebuild it with: "
                             "stepback image build");
@@ -59,25 +59,12 @@ void machine_update_trust(struct machine *machine)
         send_setup(machine, true);
 }
 
-static void on_setup_failed(const char *reason, void *opaque)
-{
-    struct machine *machine = opaque;
-    g_autofree char *text = g_strdup_printf(
-        "the guest could not install the host's certificates or git identity: "
-        "%.300s",
-        reason);
-
-    if (!machine->setup_asked) {
-        guest_channel_complain(machine_guest(machine), "set_up out of place");
-        return;
-    }
-    machine->setup_asked = false;
-    fail_setup(machine, text);
-}
-
-/* The folders are mounted. */
 static void become_ready(struct machine *machine)
 {
+    /* A machine that does not trust the authority must not start. */
+    machine->is_mounted = machine->intercepted && machine->setups > 0;
+    if (machine->is_mounted)
+        return;
     machine->stage = RUNNING;
     machine->times.ready = g_get_monotonic_time();
     machine_clear_timers(machine);
@@ -86,6 +73,26 @@ static void become_ready(struct machine *machine)
     if (machine->kind->note_ready)
         machine->kind->note_ready(machine);
     machine->callbacks->ready(machine->opaque);
+}
+
+static void on_set_up(const char *error, void *opaque)
+{
+    struct machine *machine = opaque;
+    g_autofree char *text = NULL;
+
+    if (machine->setups == 0) {
+        guest_channel_complain(machine_guest(machine), "set_up out of place");
+        return;
+    }
+    machine->setups--;
+    if (error) {
+        text = g_strdup_printf("the guest could not install the host's "
+                               "certificates or git identity: %.300s",
+                               error);
+        fail_setup(machine, text);
+    }
+    if (machine->is_mounted && machine->stage == MOUNTING)
+        become_ready(machine);
 }
 
 /* The guest is like no other machine. */
@@ -258,7 +265,7 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .mounted = machine_folders_on_mounted,
     .left = machine_folders_on_left,
     .unmounted = machine_folders_on_unmounted,
-    .setup_failed = on_setup_failed,
+    .set_up = on_set_up,
     .renewed = on_renewed,
     .output = on_output,
     .completed = on_completed,

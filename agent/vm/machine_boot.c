@@ -95,7 +95,8 @@ static gboolean restart(gpointer data)
         machine->launch
             ->console); /* a panic text in it belongs to the previous start */
     machine_folders_clear(machine);
-    machine->renewal_asked = machine->setup_asked = false;
+    machine->renewal_asked = machine->is_mounted = false;
+    machine->setups = 0;
     g_clear_pointer(&own->vm, vm_free);
     g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);

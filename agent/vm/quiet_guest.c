@@ -53,7 +53,7 @@ struct guest_channel_callbacks quiet_guest_callbacks(
         .mounted = ignore_result,
         .left = ignore_result,
         .unmounted = ignore_result,
-        .setup_failed = ignore_reason,
+        .set_up = ignore_reason,
         .renewed = ignore_reason,
         .output = ignore_output,
         .completed = ignore_end,
