@@ -214,6 +214,15 @@ bool network_policy_has_wildcard(const struct network_policy *policy,
            network_names_have_wildcard(&policy->names, normal);
 }
 
+bool network_policy_asks(const struct network_policy *policy)
+{
+    for (unsigned i = 0; i < policy->names.count; i++) {
+        if (policy->names.entries[i].ask)
+            return true;
+    }
+    return false;
+}
+
 bool network_policy_excepts_name(const struct network_policy *policy,
                                  const char *name)
 {

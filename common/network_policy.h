@@ -133,6 +133,9 @@ bool network_policy_divides_requests(const struct network_policy *policy,
 /* Return whether requests to any name are intercepted. */
 bool network_policy_intercepts(const struct network_policy *policy);
 
+/* Return whether connections to any name wait for a decision. */
+bool network_policy_asks(const struct network_policy *policy);
+
 /* Return whether the policy lists the name, and requests to it are intercepted,
  * on any port. */
 bool network_policy_intercepts_name(const struct network_policy *policy,

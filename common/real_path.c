@@ -26,6 +26,8 @@ char *real_path_of(const char *path)
         rest = longer;
         head = parent;
     }
+    if (resolved && strcmp(resolved, "/") == 0 && *rest)
+        *resolved = '\0';
     place = g_strconcat(resolved ? resolved : head, rest, NULL);
     free(resolved);
     return place;

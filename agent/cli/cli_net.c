@@ -186,13 +186,13 @@ static void print_table(const struct net *net, const GPtrArray *list)
     static const struct cli_table_column columns[] = {
         { "TIME", TABLE_LEFT },
         { "VERDICT", TABLE_LEFT },
-        { "NAME", TABLE_MIDDLE },
+        { "NAME", TABLE_LEFT },
         { "ADDRESS", TABLE_LEFT },
         { "PORT", TABLE_LEFT },
         { "SENT", TABLE_RIGHT },
         { "RECEIVED", TABLE_RIGHT },
         { "DURATION", TABLE_RIGHT },
-        { "REQUEST OR REASON", TABLE_END },
+        { "REQUEST OR REASON", TABLE_WRAP },
         { NULL },
     };
     g_autoptr(cli_table) table = cli_table_new(&net->output, columns);

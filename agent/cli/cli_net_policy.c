@@ -253,9 +253,42 @@ static json_t *change(const struct sandbox_record *record,
     }
 }
 
+/* An entry that is also an exception stays without effect: say so. */
+static void warn_of_exceptions(json_t *policy, char **entries)
+{
+    json_t *list = json_object_get(policy, "allow"), *value;
+    size_t i;
+
+    json_array_foreach(list, i, value)
+    {
+        const char *text = json_string_value(value);
+        const char *denied = text && g_str_has_prefix(text, "deny:")
+                                 ? text + strlen("deny:")
+                                 : NULL;
+
+        if (!denied || !g_strv_contains((const char *const *)entries, denied))
+            continue;
+        g_autofree char *warning = g_strdup_printf(
+            "'%s' still excepts it; remove that with: " CLI_PROGRAM
+            " net rm %s",
+            text, text);
+        cli_place_warn(warning);
+    }
+}
+
+/* Entries are words, or are separated by commas: a new list. */
+static char **split(char **words)
+{
+    g_autofree char *all = g_strjoinv(",", words);
+
+    return g_strsplit(all, ",", -1);
+}
+
 int cli_net_policy(const char *name, char **words, bool json)
 {
     const struct verb *verb = find_verb(words[0]);
+    g_auto(GStrv) entries = verb->change == replace ? g_strdupv(words + 1)
+                                                    : split(words + 1);
     bool shows = verb->change == replace && !words[1];
     g_autoptr(sandbox_record) record = NULL;
     g_autoptr(GError) error = NULL;
@@ -273,12 +306,14 @@ int cli_net_policy(const char *name, char **words, bool json)
     if (!record)
         return CLI_FAILED;
     policy = shows ? ask_policy(record, &error)
-                   : change(record, verb, words + 1, &error);
+                   : change(record, verb, entries, &error);
     if (!policy) {
         cli_options_failed("%s", error->message);
         return CLI_FAILED;
     }
     print_policy(policy, json);
+    if (verb->change == allow)
+        warn_of_exceptions(policy, entries);
     json_decref(policy);
     return CLI_OK;
 }

@@ -303,6 +303,14 @@ static struct session_config *make_config(const struct run_options *options,
     struct session_config *config = cli_machine_config(&options->machine,
                                                        error);
 
+    if (config && network_policy_asks(&config->network)) {
+        session_config_free(config);
+        g_set_error_literal(
+            error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+            "--network: ask: needs a sandbox that a user can answer; start one "
+            "with '" CLI_PROGRAM " up', and use '" CLI_PROGRAM " exec -it'");
+        return NULL;
+    }
     if (config && options->max_step_bytes > 0) {
         config->limits = g_new(struct undo_limits, 1);
         *config->limits = UNDO_LIMITS_KEEP;

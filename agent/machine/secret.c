@@ -72,6 +72,17 @@ static bool is_variable(const char *name)
            strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_") == length;
 }
 
+/* A placeholder in these would break each program of the guest. */
+static bool is_needed(const char *name)
+{
+    static const char *const names[] = { "HOME",   "IFS",  "LANG",  "LOGNAME",
+                                         "PATH",   "PWD",  "SHELL", "TERM",
+                                         "TMPDIR", "USER", NULL };
+
+    return g_strv_contains(names, name) || g_str_has_prefix(name, "LD_") ||
+           g_str_has_prefix(name, "LC_");
+}
+
 static bool is_header(const char *name)
 {
     /* The fields that divide the bytes into requests; proxy/secrets.c refuses
@@ -138,6 +149,8 @@ static const char *find_problem(const GPtrArray *list, const char *name,
     if (!is_variable(name))
         return "the name must be that of a variable, with letters, digits and "
                "underscores";
+    if (is_needed(name))
+        return "programs need the variable of this name; choose another one";
     if (has_name(list, name))
         return "it is given twice; remove one";
     if (list->len == SECRET_LIST_MAX)
