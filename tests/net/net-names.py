@@ -237,14 +237,16 @@ def test_policies_that_change():
 
 def test_a_stricter_check():
     """A connection ends if its bytes would now be checked more."""
-    guest = Guest({"allow": ["raw:api.example.org:443"]}, lab.DNS)
+    guest = Guest({"allow": ["raw:api.example.org:8443"]}, lab.DNS)
     address = address_of(guest, "api.example.org")
-    for before, policy, check_now in (
-            ("raw", {"allow": ["api.example.org:443"]}, "port"),
-            ("port", {"allow": ["api.example.org"]}, "web"),
-            ("web", {"allow": ["intercept:api.example.org"]}, "http"),
-            ("http", "open", "raw"), ("raw", NAMES, "web")):
-        connection = guest.connect(address, port=443)
+    for port, before, policy, check_now in (
+            (8443, "raw", {"allow": ["api.example.org:8443"]}, "port"),
+            (8443, "port", {"allow": ["intercept:api.example.org:8443"]}, "http"),
+            (8443, "http", {"allow": ["raw:api.example.org:443"]}, "none"),
+            (443, "raw", {"allow": ["api.example.org:443"]}, "web"),
+            (443, "web", {"allow": ["intercept:api.example.org"]}, "http"),
+            (443, "http", "open", "raw"), (443, "raw", NAMES, "web")):
+        connection = guest.connect(address, port=port)
         message, proxied = take(guest)
         equal(message["check"], before, "the check")
         guest.configure(network_policy=policy)
