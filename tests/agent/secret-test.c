@@ -12,7 +12,8 @@
 #include "agent/machine/secret_source.h"
 #include "common/errors.h"
 
-#define VALUE "s3cret-value"
+#define PASSED_ON "value_of_stepback_secret_T"
+#define VALUE     "s3cret-value"
 
 static void expect_error(GError *error, const char *part)
 {
@@ -223,12 +224,12 @@ static void test_passing_on(void)
         secret_list_add_option(list, "T=env:SECRET_TEST@a.org", NULL));
     g_assert_true(secret_list_add_option(list, "U=command:echo x@a.org", NULL));
     env = secret_list_pass_on(list);
-    g_assert_cmpstr(env[0], ==, "secret-T=" VALUE);
+    g_assert_cmpstr(env[0], ==, PASSED_ON "=" VALUE);
     g_assert_null(env[1]);
     g_unsetenv("SECRET_TEST");
-    g_setenv("secret-T", VALUE, TRUE);
+    g_setenv(PASSED_ON, VALUE, TRUE);
     expect_value("env:SECRET_TEST", VALUE);
-    g_unsetenv("secret-T");
+    g_unsetenv(PASSED_ON);
 }
 
 /* ---- the policy ---------------------------------------------------------- */
