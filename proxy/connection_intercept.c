@@ -68,7 +68,7 @@ void connection_intercept_start(struct connection *connection,
         connection_intercept_fail(connection, connection->no_server);
 }
 
-/* What the guest has sent goes on. */
+/* The bytes that the guest sent before its end are still relayed. */
 void connection_intercept_check_gone(struct connection *connection)
 {
     if (!connection->guest_gone)

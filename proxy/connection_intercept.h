@@ -18,8 +18,8 @@ bool connection_intercept_is_on(const struct connection *connection);
 /* Go on as far as possible. */
 void connection_intercept_run(struct connection *connection);
 
-/* End a connection that has no server. If it is to be intercepted, it ends once
- * the guest's ClientHello was read, with an alert. */
+/* End a connection that has no server. An intercepted one ends once the guest's
+ * ClientHello was read, with an alert. */
 void connection_intercept_fail(struct connection *connection,
                                const char *reason);
 

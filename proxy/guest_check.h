@@ -71,8 +71,8 @@ bool guest_check_hear(struct guest_check *check, const char *data,
 /* Return whether no more bytes of the guest are needed for now. */
 bool guest_check_waits(const struct guest_check *check);
 
-/* Return whether the connection is to be intercepted from now on; then judge no
- * more bytes. */
+/* Return whether the connection is intercepted from now on; then judge no more
+ * bytes. */
 bool guest_check_is_intercepted(const struct guest_check *check);
 
 /* Return whether the guest must go on in time, when length bytes have not

@@ -34,7 +34,7 @@ enum http1_response_state {
     HTTP1_RESPONSE_OVER, /* the request is not complete yet */
 };
 
-/* What is read from a side. */
+/* The input of a side. */
 struct http1_side {
     struct http_lines lines;
     struct http_body body;

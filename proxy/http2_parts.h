@@ -76,7 +76,7 @@ struct http2_relay {
     struct http2_end ends[2];
     GQueue streams;  /* of which a side is open */
     GQueue done;     /* to be told and freed */
-    bool is_sending; /* within output(): nothing is told */
+    bool is_sending; /* within output(): report nothing */
     size_t held_trailers;
     unsigned settings_sent;    /* to the guest, that it has not acknowledged */
     uint32_t streams_allowed;  /* the limit that the guest has got */

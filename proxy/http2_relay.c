@@ -91,10 +91,10 @@ static void relay_written(struct http_relay *relay, enum http_side to,
 
 /* ---- input --------------------------------------------------------------- */
 
-/* Whether there is room for what a frame of the side can cause. Requests wait
- * for the server's limit of streams, so they are refused instead if there are
- * too many (http2_streams.c): the frames behind them may be what the server
- * waits for. */
+/* Return whether there is room for all output that a frame of the side can
+ * cause. Requests wait for the server's limit of streams, so they are refused
+ * instead if there are too many (http2_streams.c): the frames behind them may
+ * be what the server waits for. */
 static bool has_room(struct http2_end *from)
 {
     struct http2_end *to = other_end(from);

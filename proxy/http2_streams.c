@@ -29,7 +29,7 @@ static void tell(struct http2_stream *stream, unsigned status,
         .allow = refusal ? refusal->allow : NULL,
     };
 
-    /* A refusal is told even after a response. */
+    /* Report a refusal even after a response. */
     if (stream->is_told && !refusal)
         return;
     stream->is_told = true;

@@ -14,10 +14,10 @@
  *     for each side: write output(), report it by written()
  *     end the input of a side once is_over()
  *
- * A call for one side can change what the other side wants and is to be
- * written; take() that consumed less than it was given is called again with the
- * rest after that. Output of a side is bounded: take() from the other side
- * stops until it is written.
+ * A call for one side can change wants() and output() of the other; take() that
+ * consumed less than it was given is called again with the rest after that.
+ * Output of a side is bounded: take() from the other side stops until it is
+ * written.
  *
  * No function is called from within exchanged(). One thread.
  */
