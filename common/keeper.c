@@ -24,7 +24,7 @@
 #include "common/fd.h"
 #include "common/unix_socket.h"
 
-enum { NAME_SIZE = 64 };
+enum { NAME_SIZE = 64, END_MS = 5000 };
 
 struct keeper {
     pthread_mutex_t lock; /* pairs each reply with its request */
@@ -132,10 +132,24 @@ bool keeper_lives(const struct keeper *keeper)
     return poll(&p, 1, 0) == 0;
 }
 
+/* Wait for end of file, which the keeper's exit causes: the server's filter does
+ * not allow waitpid(2). A keeper that does not run cannot hold up the end. */
+static void end(int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    gint64 last = g_get_monotonic_time() + END_MS * G_TIME_SPAN_MILLISECOND;
+    gint64 left = END_MS;
+
+    shutdown(fd, SHUT_WR);
+    while (left > 0 && poll(&p, 1, (int)left) < 0 && errno == EINTR)
+        left = (last - g_get_monotonic_time()) / G_TIME_SPAN_MILLISECOND;
+}
+
 void keeper_free(struct keeper *keeper)
 {
     if (!keeper)
         return;
+    end(keeper->fd);
     fd_close(&keeper->fd);
     pthread_mutex_destroy(&keeper->lock);
     g_free(keeper);

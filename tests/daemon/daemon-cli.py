@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -310,16 +311,32 @@ def has_ended(pid):
         return True
 
 
+def keeper_of(server):
+    with open("/proc/%d/task/%d/children" % ((server.process.pid,) * 2)) as file:
+        keeper = int(file.read().split()[0])
+    with open("/proc/%d/comm" % keeper) as file:
+        equal(file.read(), "stepback-keeper\n")
+    return keeper
+
+
+@test
+def keeper_ends_first(place):
+    """a server that ends in order leaves no process and no socket"""
+    for sandbox in ("namespace", "chroot"):
+        server = Server(place, "--sandbox=" + sandbox)
+        keeper = keeper_of(server)
+        os.kill(keeper, signal.SIGSTOP)
+        threading.Timer(0.3, os.kill, (keeper, signal.SIGCONT)).start()
+        equal(server.end(), 0)
+        equal((has_ended(keeper), os.path.exists(server.path)), (True, False))
+
+
 @test
 def killed_keeper(place):
     """stale sockets are reported, and replaced"""
     for sandbox in ("namespace", "chroot"):
         server = Server(place, "--sandbox=" + sandbox)
-        with open("/proc/%d/task/%d/children" % ((server.process.pid,) * 2)) \
-                as file:
-            keeper = int(file.read().split()[0])
-        with open("/proc/%d/comm" % keeper) as file:
-            equal(file.read(), "stepback-keeper\n")
+        keeper = keeper_of(server)
         os.kill(keeper, signal.SIGKILL)
         eventually(lambda: has_ended(keeper), 10)
         equal(server.end(), 0)
