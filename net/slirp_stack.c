@@ -298,12 +298,17 @@ static int add_poll(int fd, int events, void *opaque)
     return (int)fds->len - 1;
 }
 
+/* For a connection that begins, libslirp asks for output alone, but reads from
+ * it on any HUP or ERR and then sends a FIN instead of an answer to the SYN. Its
+ * write finds the error, and the guest gets a reset. */
 static int get_events(int index, void *opaque)
 {
     GArray *fds = opaque;
     const GPollFD *entry = &g_array_index(fds, GPollFD, index);
     int events = 0;
 
+    if (!(entry->events & G_IO_IN) && (entry->revents & (G_IO_HUP | G_IO_ERR)))
+        return SLIRP_POLL_OUT;
     for (size_t i = 0; i < G_N_ELEMENTS(event_bits); i++) {
         if (entry->revents & event_bits[i].poll)
             events |= event_bits[i].slirp;

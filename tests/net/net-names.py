@@ -11,6 +11,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -255,6 +256,25 @@ def test_a_stricter_check():
         else:
             proxied.settimeout(3)
             equal(proxied.recv(100), b"", f"{before} to {check_now}")
+    guest.close()
+
+
+def test_connections_that_the_proxy_ends_at_once():
+    """Each is accepted or reset, even if it ends before libslirp looks at it."""
+    guest = Guest(NAMES, lab.DNS)
+    address = address_of(guest, "api.example.org")
+    ports = range(50000, 50100)
+    ends = threading.Thread(target=lambda: [take(guest)[1].close() for _ in ports])
+    ends.start()
+    guest.send(*[tcp(address, 443, port, SYN, 1000) for port in ports])
+    answers = {}
+    while len(answers) < len(ports):
+        found = guest.wait(lambda found: found.protocol == TCP and
+                           found.dport not in answers)
+        check(found, f"{len(ports) - len(answers)} have no answer")
+        check(found.flags & (SYN | RST) and found.ack == 1001, f"{found.flags:#x}")
+        answers[found.dport] = found.flags
+    ends.join()
     guest.close()
 
 
