@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/base/install_paths.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/host_environ.h"
@@ -155,6 +156,13 @@ struct child *child_spawn(const char *const *argv, const int *fds, size_t n_fds,
     int stderr_fd;
     GPid pid;
 
+    if (install_paths_are_newer()) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "cannot run %s: Stepback was upgraded while this program "
+                    "runs; stop the sandbox and start it again",
+                    argv[0]);
+        return NULL;
+    }
     if (!g_spawn_async_with_pipes(
             "/", (char **)argv, env,
             G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,

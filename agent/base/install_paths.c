@@ -54,6 +54,13 @@ char *install_paths_find_helper(const char *name)
     return path;
 }
 
+bool install_paths_are_newer(void)
+{
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+
+    return program && g_str_has_suffix(program, " (deleted)"); /* proc(5) */
+}
+
 char *install_paths_self(void)
 {
     g_autofree char *dir = program_dir();

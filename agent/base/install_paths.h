@@ -9,9 +9,15 @@
 #ifndef AGENT_BASE_INSTALL_PATHS_H
 #define AGENT_BASE_INSTALL_PATHS_H
 
+#include <stdbool.h>
+
 /* Return the path of a helper program such as "stepback-virtiofsd": a new
  * string, or NULL if it is not found. */
 char *install_paths_find_helper(const char *name);
+
+/* Return whether an upgrade has replaced this program while it runs. The helper
+ * programs then speak another version's language. */
+bool install_paths_are_newer(void);
 
 /* Return the path of this program: a new string. */
 char *install_paths_self(void);

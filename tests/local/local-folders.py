@@ -3,14 +3,17 @@
 """Folders that are added to a running local sandbox, and removed from it: at their
 own paths, with their own undo logs, as root and as an ordinary user."""
 import os
+import shutil
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from cli_case import without_script  # noqa: E402
 from local_agent import begin  # noqa: E402
 from local_case import USER, left_of, need  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import (Agent, contains, equal, eventually, main,  # noqa: E402
+from stdio_client import (BUILDDIR, Agent, contains, equal, eventually, main,  # noqa: E402
                           folder, ok)
 
 
@@ -67,6 +70,36 @@ def a_folder_comes_and_goes(place):
 def of_an_ordinary_user(place):
     """the same as an ordinary user, in a second user namespace"""
     comes_and_goes(place, True)
+
+
+@sandbox_test
+def upgraded_meanwhile(place):
+    """after an upgrade a sandbox starts none of the new programs, and ends in order"""
+    need()
+    program, paths = without_script("stepback")
+    own, script = folder(place, "bin/.libs") + "/stepback", place.root + "/bin/stepback"
+    with open(script, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\n%s exec %s \"$@\"\n" % (
+            " ".join("%s=%s" % pair for pair in paths.items()), own))
+    os.chmod(script, 0o755)
+    env = place.environment(STEPBACK_QEMU=None, STEPBACK_LIBEXECDIR=BUILDDIR)
+
+    def call(*words):
+        done = subprocess.run([script, *words], env=env, cwd=place.share, text=True,
+                              capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stderr
+    shutil.copy(program, own)
+    equal(call("up", "--isolation=local", "--no-network", "box"), (0, ""))
+    shutil.copy(program, own + ".new")
+    os.rename(own + ".new", own)
+    status, err = call("folder", "add", folder(place, "two"))
+    equal(status, 1)
+    contains(err, "Stepback was upgraded while this program runs")
+    equal(call("exec", "box", "--", "touch", "made")[0], 0)
+    equal(call("undo")[0], 0)
+    equal(os.listdir(place.share), [])
+    equal(call("stop", "box")[0], 0)
+    equal(left_of(place), [])
 
 
 @sandbox_test
