@@ -121,6 +121,11 @@ struct ic_stale {
     /* Changes were missed: everything that the client has cached may be old.
      * The other members are 0. */
     bool all;
+
+    /* Content may have changed in the client's memory alone: by mappings of the
+     * files that it has open for reading and writing. The client must write
+     * that before tell returns, at most. The other members are 0. */
+    bool dirty;
 };
 
 /* From now on, call tell with each tagged object that a rollback, a redo,
@@ -250,12 +255,21 @@ void ic_write_closed(struct ic *ic, uint32_t span);
  * ignored with RWF_APPEND, and with an fd opened with O_APPEND, to which Linux
  * appends every write: a server that passes offsets leaves out O_APPEND and
  * uses RWF_APPEND. rwf_flags: RWF_APPEND, RWF_DSYNC, RWF_SYNC; others go to the
- * kernel, which answers unknown ones with -EOPNOTSUPP. kill_priv: clear suid,
- * sgid and capabilities as for a write by an unprivileged user. Returns the
- * bytes written or -errno. */
+ * kernel, which answers unknown ones with -EOPNOTSUPP. how: of enum
+ * ic_write_how. Returns the bytes written or -errno. */
+enum ic_write_how {
+    /* Clear suid, sgid and capabilities, as for a write by an unprivileged
+     * user. */
+    IC_WRITE_KILL_PRIV = 1 << 0,
+    /* The client's kernel writes pages of its cache, which a mapping has
+     * changed some time ago. They are dropped, as if written, while
+     * ic_set_stale()'s callback has not returned for an undo or a redo that
+     * changed the file: the rest of the page is from before. */
+    IC_WRITE_PAGES = 1 << 1,
+};
 ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    const struct iovec *iov, int iovcnt, off_t offset,
-                   int rwf_flags, bool kill_priv);
+                   int rwf_flags, unsigned how);
 
 enum ic_setattr_flags {
     IC_SET_MODE = 1 << 0,

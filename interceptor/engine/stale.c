@@ -20,23 +20,47 @@ static void clear_item(gpointer data)
     g_free((char *)item->name);
 }
 
-static GArray *new_list(void)
+static GArray *new_items(void)
 {
-    GArray *list = g_array_new(FALSE, FALSE, sizeof(struct ic_stale));
+    GArray *items = g_array_new(FALSE, FALSE, sizeof(struct ic_stale));
 
-    g_array_set_clear_func(list, clear_item);
+    g_array_set_clear_func(items, clear_item);
+    return items;
+}
+
+static void end_pages(gpointer data)
+{
+    struct ic_inode *inode = data;
+
+    inode_end_stale_pages(inode);
+    ic_inode_unhold(inode);
+}
+
+static struct stale_list *list_new(void)
+{
+    struct stale_list *list = g_new(struct stale_list, 1);
+
+    list->items = new_items();
+    list->pages = g_ptr_array_new_with_free_func(end_pages);
     return list;
+}
+
+static void list_free(struct stale_list *list)
+{
+    g_array_unref(list->items);
+    g_ptr_array_unref(list->pages);
+    g_free(list);
 }
 
 void stale_init(struct stale *stale)
 {
     pthread_rwlock_init(&stale->lock, NULL);
-    stale->list = new_list();
+    stale->list = list_new();
 }
 
 void stale_clear(struct stale *stale)
 {
-    g_array_unref(stale->list);
+    list_free(stale->list);
     pthread_rwlock_destroy(&stale->lock);
 }
 
@@ -224,14 +248,14 @@ static void add_binding(struct ic *ic, const struct step_binding *binding,
 
     /* The inode has its name, and so its link count, back. */
     if (binding->before)
-        add_tag(ic->stale.list, tag_now(ic, binding->before));
+        add_tag(ic->stale.list->items, tag_now(ic, binding->before));
     if (survey)
         fill_former(ic, g_hash_table_lookup(survey->bindings, binding), &item);
     if (item.dir != 0) {
         item.name = g_strdup(binding->name);
-        add_name(ic->stale.list, &item);
+        add_name(ic->stale.list->items, &item);
     } else if (!item.removed) {
-        add_tag(ic->stale.list, item.inode);
+        add_tag(ic->stale.list->items, item.inode);
     }
 }
 
@@ -264,14 +288,26 @@ static void add_created(struct ic *ic, const struct survey *survey)
             continue;
         fill_former(ic, entry, &item);
         item.name = g_strdup(entry->name);
-        add_name(ic->stale.list, &item);
+        add_name(ic->stale.list->items, &item);
     }
 }
 
-static void add_inode(struct ic *ic, const struct step_inode *inode)
+static void add_inode(struct ic *ic, const struct step_inode *step_inode)
 {
-    if (inode->flags & (STEP_DATA | STEP_META))
-        add_tag(ic->stale.list, tag_now(ic, inode));
+    struct stale_list *list = ic->stale.list;
+    struct ic_inode *inode;
+
+    if (!(step_inode->flags & (STEP_DATA | STEP_META)))
+        return;
+    inode = find_now(ic, step_inode);
+    if (inode && ic_inode_tag(inode) != 0) {
+        add_tag(list->items, ic_inode_tag(inode));
+        if (step_inode->flags & STEP_DATA) {
+            inode_begin_stale_pages(inode);
+            g_ptr_array_add(list->pages, g_steal_pointer(&inode));
+        }
+    }
+    ic_inode_unhold(inode);
 }
 
 static void add_inodes(struct ic *ic, const struct step *step)
@@ -300,22 +336,35 @@ void stale_gather(struct ic *ic, const struct step *step,
     add_inodes(ic, step);
 }
 
-GArray *stale_take(struct ic *ic)
+struct stale_list *stale_take(struct ic *ic)
 {
-    GArray *list = ic->stale.list;
+    struct stale_list *list = ic->stale.list;
 
-    if (list->len == 0)
+    if (list->items->len == 0)
         return NULL;
-    ic->stale.list = new_list();
+    ic->stale.list = list_new();
     return list;
 }
 
-void stale_tell(struct ic *ic, GArray *list)
+void stale_tell(struct ic *ic, struct stale_list *list)
 {
     if (!list)
         return;
-    tell(ic, list, true);
-    g_array_unref(list);
+    tell(ic, list->items, true);
+    list_free(list);
+}
+
+void stale_flush(struct ic *ic)
+{
+    const struct ic_stale dirty = { .dirty = true };
+    struct stale *stale = &ic->stale;
+
+    if (parking_holds(&ic->parking)) /* the client's writes would wait */
+        return;
+    pthread_rwlock_rdlock(&stale->lock);
+    if (stale->tell)
+        stale->tell(&dirty, 1, true, stale->opaque);
+    pthread_rwlock_unlock(&stale->lock);
 }
 
 /* ---- changes by other processes ------------------------------------------ */
@@ -390,7 +439,7 @@ static void add_path(struct ic *ic, const char *path, GArray *list)
 
 void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait)
 {
-    g_autoptr(GArray) list = new_list();
+    g_autoptr(GArray) list = new_items();
 
     for (guint i = 0; i < paths->len; i++)
         add_path(ic, g_ptr_array_index(paths, i), list);
@@ -399,7 +448,7 @@ void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait)
 
 void stale_tell_all(struct ic *ic, bool wait)
 {
-    g_autoptr(GArray) list = new_list();
+    g_autoptr(GArray) list = new_items();
     const struct ic_stale all = { .all = true };
 
     g_array_append_val(list, all);
@@ -408,7 +457,7 @@ void stale_tell_all(struct ic *ic, bool wait)
 
 void stale_wait(struct ic *ic)
 {
-    g_autoptr(GArray) list = new_list();
+    g_autoptr(GArray) list = new_items();
 
     tell(ic, list, true);
 }

@@ -17,6 +17,13 @@
  *     the client's kernel may not process the notification before a request in
  *     flight has been answered.
  *
+ * L2a Such a client may have changed pages of a file in its memory, by a
+ * mapping. They reach the file before a step opens or closes, and before a
+ * rollback or a redo (stale_flush()). Those that come after that, until the
+ * client has been notified, are from before the rollback, and so is the rest of
+ *     each page, which may have what was undone: they are dropped
+ *     (IC_WRITE_PAGES).
+ *
  * L3  A server may let its client cache an inode for long only while
  *     ic_inode_is_watched() returns true for it: then each change by another
  *     process is reported as soon as the watcher has read it. What the client
@@ -41,11 +48,15 @@ void stale_gather(struct ic *ic, const struct step *step,
 
 /* Return what was gathered, for stale_tell() once the gate is free; NULL:
  * nothing. With the gate write-locked. */
-GArray *stale_take(struct ic *ic);
+struct stale_list *stale_take(struct ic *ic);
 
 /* Notify the client (ownership of the list taken; may be NULL), and wait until
  * it has processed that. */
-void stale_tell(struct ic *ic, GArray *list);
+void stale_tell(struct ic *ic, struct stale_list *list);
+
+/* Let the client write what its mappings have changed, unless changes must wait
+ * now. */
+void stale_flush(struct ic *ic);
 
 /* Something has changed at these paths (char *, relative to the share), not by
  * the client. wait: as above. */

@@ -75,6 +75,7 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
     gboolean ok;
 
     /* Earlier edits must precede the step, and its command see them. */
+    stale_flush(ic);
     watch_sync_client(ic->watch);
     if (!ic->watch)
         stale_wait(ic);
@@ -155,7 +156,7 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error)
 {
-    GArray *stale;
+    struct stale_list *stale;
     gboolean ok;
 
     pthread_rwlock_rdlock(&ic->gate);
@@ -164,6 +165,8 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     pthread_rwlock_unlock(&ic->gate);
     if (!ok)
         return FALSE;
+    if (quiet_ms > 0)
+        stale_flush(ic);
     wait_quiet(ic, quiet_ms, max_ms);
     if (quiet_ms > 0 && max_ms > 0)
         writers_wait(ic->writers, WRITERS_WAIT_MS);

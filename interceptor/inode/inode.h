@@ -89,6 +89,7 @@ struct ic_inode {
     _Atomic unsigned log_links;   /* links in the undo log */
     _Atomic bool has_much;        /* it once had INODE_MUCH_DATA */
     _Atomic bool suspect;         /* see inode_note_suspect() */
+    _Atomic unsigned stale_pages; /* see inode_begin_stale_pages() */
 
     /* Under the shard's lock: */
     bool in_table;
@@ -120,6 +121,12 @@ struct ic_inode {
 /* A rollback may have removed the inode from the share: a change of it must
  * check first. */
 void inode_note_suspect(struct ic_inode *inode);
+
+/* A rollback has changed the file, whose old pages the client may have, and
+ * changed. With the gate write-locked; until as many calls of the second. */
+void inode_begin_stale_pages(struct ic_inode *inode);
+void inode_end_stale_pages(struct ic_inode *inode);
+bool inode_pages_are_stale(const struct ic_inode *inode);
 
 /* A client has looked the inode up: if it has a name, it is no longer suspect.
  * With a reference or a hold. */

@@ -30,6 +30,21 @@ void inode_note_suspect(struct ic_inode *inode)
     atomic_store_explicit(&inode->suspect, true, memory_order_relaxed);
 }
 
+void inode_begin_stale_pages(struct ic_inode *inode)
+{
+    atomic_fetch_add(&inode->stale_pages, 1);
+}
+
+void inode_end_stale_pages(struct ic_inode *inode)
+{
+    atomic_fetch_sub(&inode->stale_pages, 1);
+}
+
+bool inode_pages_are_stale(const struct ic_inode *inode)
+{
+    return atomic_load_explicit(&inode->stale_pages, memory_order_relaxed) > 0;
+}
+
 void inode_note_found(struct ic_inode *inode)
 {
     if (inode_check(inode) == 0 &&

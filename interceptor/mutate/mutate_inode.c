@@ -222,7 +222,7 @@ static int keep_written(struct ic *ic, struct ic_inode *inode,
 
 static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
                             const struct iovec *iov, int iovcnt, off_t offset,
-                            int rwf_flags, bool kill_priv)
+                            int rwf_flags, unsigned how)
 {
     ssize_t n;
     int rc;
@@ -234,6 +234,10 @@ static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
 
     if (rc < 0)
         return rc;
+    if ((how & IC_WRITE_PAGES) && inode_pages_are_stale(inode)) {
+        engine_leave(ic);
+        return iov_length(iov, iovcnt);
+    }
     n = keep_written(ic, inode, iov, iovcnt, offset, rwf_flags);
     if (n == 0)
         n = sys_pwritev2(fd, iov, iovcnt, offset, rwf_flags);
@@ -241,7 +245,7 @@ static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
         inode_note_size(inode, offset + n);
         writing_note(ic, inode);
     }
-    if (n > 0 && kill_priv)
+    if (n > 0 && (how & IC_WRITE_KILL_PRIV))
         kill_suid(fd);
     engine_leave(ic);
     return n;
@@ -249,11 +253,11 @@ static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
 
 ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    const struct iovec *iov, int iovcnt, off_t offset,
-                   int rwf_flags, bool kill_priv)
+                   int rwf_flags, unsigned how)
 {
     return MUTATE_WITH_ROOM(
         ic, limits_make_room,
-        pwritev_once(ic, inode, fd, iov, iovcnt, offset, rwf_flags, kill_priv));
+        pwritev_once(ic, inode, fd, iov, iovcnt, offset, rwf_flags, how));
 }
 
 static bool destroys(int fallocate_mode)

@@ -247,6 +247,60 @@ def open_files(place):
 
 
 @sandbox_test
+def mapped_pages(place):
+    """a page that a process has changed in its mapping brings nothing back that was
+    undone"""
+    box = Box(place, "printf '%04096d' 0 >f; cp f g")
+    with open(place.share + "/f", "rb") as file:
+        before = file.read()
+    ask = box.probe
+    for name in "fg":
+        ask("exec", "kept['%s'] = mmap.mmap(os.open(%r, os.O_RDWR), 4096)" %
+            (name, box.path(name)))
+
+    def content(name):
+        with open(place.share + "/" + name, "rb") as file:
+            return file.read()
+
+    def change(name, at, text):
+        ask("kept['%s'].__setitem__" % name, slice(at, at + len(text)), text)
+    change("f", 0, b"before")  # of no command; a command's end writes it
+    step = "printf undone | dd of=f bs=1 seek=100 conv=notrunc 2>/dev/null"
+    box.step(step)
+    equal(content("f")[:106], b"before" + before[6:100] + b"undone")
+    for verb, text in (("undo", before[100:106]), ("redo", b"undone"),
+                       ("undo", before[100:106])):
+        if verb == "undo":
+            change("f", 200, b"stale")
+        box.verb(verb)
+        ask("kept['f'].flush")
+        equal(content("f"), b"before" + before[6:100] + text + before[106:])
+        equal(ask("kept['f'].__getitem__", slice(0, 4096)), content("f"))
+    # While it is being changed.
+    ask("exec", "kept['stop'] = threading.Event()\n"
+        "def spin():\n"
+        "    while not kept['stop'].is_set():\n"
+        "        kept['f'][300:305] = b'%05d' % (time.monotonic_ns() // 1000 % 100000)\n"
+        "import time; threading.Thread(target=spin).start()")
+    for _ in range(ROUNDS):
+        box.step(step)
+        box.verb("undo")
+        equal(content("f")[100:106], before[100:106])
+    ask("kept['stop'].set")
+    change("g", 200, b"other")
+    ask("kept['g'].flush")
+    equal(content("g"), before[:200] + b"other" + before[205:])
+    # What a process that stays has changed is its command's.
+    box.step("exec 3<>g; python3 -c 'import mmap, time; m = mmap.mmap(3, 4096)\n"
+             "m[:4] = b\"left\"; print(flush=True); time.sleep(100)' >p 2>&1 & "
+             "until test -s p; do sleep .02; done")
+    equal(content("g")[:4], b"left")
+    box.verb("undo")
+    equal(content("g"), before[:200] + b"other" + before[205:])
+    box.end()
+
+
+@sandbox_test
 def removed_working_folder(place):
     """a process in a folder that undo removed finds nothing there"""
     box = Box(place)

@@ -57,6 +57,7 @@ int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
     *handle = (struct fuse_handle){
         .fd = fd,
         .writable = (flags & O_ACCMODE) != O_RDONLY,
+        .readable = (flags & O_ACCMODE) != O_WRONLY,
         .ic = handles->ic,
         .inode = ic_inode_ref(inode),
     };
@@ -147,6 +148,30 @@ bool fuse_handles_has(struct fuse_handles *handles,
 
     slot_table_each(handles->slots, compare_handle, &search);
     return search.found;
+}
+
+struct visit {
+    void (*each)(const struct ic_inode *inode, void *opaque);
+    void *opaque;
+};
+
+static void visit_handle(void *object, void *opaque)
+{
+    const struct fuse_handle *handle = object;
+    const struct visit *visit = opaque;
+
+    if (handle->writable && handle->readable && !handle->dir)
+        visit->each(handle->inode, visit->opaque);
+}
+
+void fuse_handles_each_mappable(struct fuse_handles *handles,
+                                void (*each)(const struct ic_inode *inode,
+                                             void *opaque),
+                                void *opaque)
+{
+    struct visit visit = { each, opaque };
+
+    slot_table_each(handles->slots, visit_handle, &visit);
 }
 
 void fuse_handles_clear(struct fuse_handles *handles)

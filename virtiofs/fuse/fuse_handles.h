@@ -21,7 +21,7 @@ struct fuse_handles;
 
 struct fuse_handle {
     int fd; /* from ic_open() or ic_create() */
-    bool writable;
+    bool writable, readable;
     uint32_t write_span;   /* from ic_write_opened(), if writable */
     atomic_bool no_nowait; /* its filesystem lacks RWF_NOWAIT */
     atomic_uint n_cached;  /* consecutive reads served from memory; see
@@ -61,6 +61,14 @@ int fuse_handles_sync(struct fuse_handles *handles, struct fuse_handle *handle,
 /* Remove a handle of a file or a directory; its fd is closed after the last
  * fuse_handles_put(). Return 0 or -EBADF. */
 int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir);
+
+/* Call each with the inode (borrowed) of each file that is open for reading and
+ * writing, so that its client can have mapped and changed it. each must not
+ * call this table. Takes time for each handle. */
+void fuse_handles_each_mappable(struct fuse_handles *handles,
+                                void (*each)(const struct ic_inode *inode,
+                                             void *opaque),
+                                void *opaque);
 
 /* Return whether a file or directory is open. Takes time for each handle. */
 bool fuse_handles_has(struct fuse_handles *handles,

@@ -144,6 +144,13 @@ static int write_flags(const struct fuse_write_in *in)
 /* The client's kernel removes a file's capabilities itself when it writes back
  * pages; with FUSE_HANDLE_KILLPRIV_V2 it leaves all other cases to the
  * server. */
+static unsigned write_how(const struct fuse_write_in *in)
+{
+    return (in->write_flags & FUSE_WRITE_KILL_SUIDGID ? IC_WRITE_KILL_PRIV
+                                                      : 0) |
+           (in->write_flags & FUSE_WRITE_CACHE ? IC_WRITE_PAGES : 0);
+}
+
 static ssize_t write_file(struct fuse_server *server,
                           const struct fuse_write_in *in,
                           struct fuse_handle *handle, const struct iovec *iov,
@@ -156,7 +163,7 @@ static ssize_t write_file(struct fuse_server *server,
     return r < 0 ? r
                  : ic_pwritev(server->ic, handle->inode, handle->fd, iov,
                               (int)n_iov, (off_t)in->offset, write_flags(in),
-                              in->write_flags & FUSE_WRITE_KILL_SUIDGID);
+                              write_how(in));
 }
 
 int fuse_op_write(struct fuse_server *server, struct fuse_request *request,

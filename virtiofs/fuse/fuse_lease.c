@@ -140,6 +140,8 @@ void fuse_lease_tell(const struct ic_stale *list, size_t n, bool wait,
     struct fuse_lease *lease = opaque;
     int64_t left, until;
 
+    if (n == 1 && list->dirty) /* a guest cannot be notified */
+        return;
     atomic_fetch_add(&lease->revocations, 1);
     if (n > 0)
         raise_to(&lease->due_ms, end_of(lease, lease->granted_ms));

@@ -308,6 +308,29 @@ void fuse_server_each_known(struct fuse_server *server,
     fuse_nodes_each(server->nodes, each, opaque);
 }
 
+struct visit {
+    void (*each)(const struct ic_stale *known, void *opaque);
+    void *opaque;
+};
+
+static void visit_mappable(const struct ic_inode *inode, void *opaque)
+{
+    const struct ic_stale known = { .inode = ic_inode_tag(inode) };
+    const struct visit *visit = opaque;
+
+    visit->each(&known, visit->opaque);
+}
+
+void fuse_server_each_mappable(struct fuse_server *server,
+                               void (*each)(const struct ic_stale *known,
+                                            void *opaque),
+                               void *opaque)
+{
+    struct visit visit = { each, opaque };
+
+    fuse_handles_each_mappable(server->handles, visit_mappable, &visit);
+}
+
 struct parked *fuse_server_parked(struct fuse_server *server)
 {
     return server->parked;

@@ -69,6 +69,12 @@ void fuse_server_each_known(struct fuse_server *server,
                                          void *opaque),
                             void *opaque);
 
+/* The same with each inode that the client can have mapped for writing. */
+void fuse_server_each_mappable(struct fuse_server *server,
+                               void (*each)(const struct ic_stale *known,
+                                            void *opaque),
+                               void *opaque);
+
 /* Return the parking facility that transports use for their requests. */
 struct parked *fuse_server_parked(struct fuse_server *server);
 

@@ -274,13 +274,36 @@ static struct batch *find_batch(struct notifier *notifier, bool wait)
     return batch;
 }
 
-static void add_stale(struct batch *batch, const struct ic_stale *stale)
+/* The kernel writes the changed pages of an inode when it drops them. */
+static void add_mappable(const struct ic_stale *known, void *opaque)
 {
-    if (stale->all ||
-        (!batch->awaited && g_hash_table_size(batch->items) >= MAX_UNAWAITED))
+    if (known->inode != 0)
+        add_item(opaque, known);
+}
+
+static void add_stale(struct notifier *notifier, struct batch *batch,
+                      const struct ic_stale *stale)
+{
+    if (stale->dirty)
+        fuse_server_each_mappable(notifier->server, add_mappable, batch);
+    else if (stale->all || (!batch->awaited &&
+                            g_hash_table_size(batch->items) >= MAX_UNAWAITED))
         batch->all = true;
     else
         add_item(batch, stale);
+}
+
+static void note_mappable(const struct ic_stale *known, void *opaque)
+{
+    *(bool *)opaque = true;
+}
+
+static bool can_be_dirty(const struct notifier *notifier)
+{
+    bool found = false;
+
+    fuse_server_each_mappable(notifier->server, note_mappable, &found);
+    return found;
 }
 
 /* Wait until this batch was notified. The lock is held. */
@@ -307,11 +330,13 @@ void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
     struct batch *batch;
     uint64_t number;
 
+    if (n == 1 && list->dirty && !can_be_dirty(notifier))
+        return;
     g_mutex_lock(&notifier->lock);
     batch = find_batch(notifier, wait);
     number = batch->number;
     for (size_t i = 0; i < n; i++)
-        add_stale(batch, &list[i]);
+        add_stale(notifier, batch, &list[i]);
     g_cond_signal(&notifier->more);
     if (wait)
         wait_sent(notifier, number);
