@@ -221,7 +221,7 @@ NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}
 SSL_CERT_FILE=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 printf '%s\n' "$@" | xargs -P 2 -I {} sh -c '
     work=$(mktemp -d) && cd "$work" &&
-    timeout 120 sh "$FOLDER/row-{}.sh" >"$FOLDER/out-{}" 2>&1 </dev/null
+    timeout 170 sh "$FOLDER/row-{}.sh" >"$FOLDER/out-{}" 2>&1 </dev/null
     echo $? | tee "$FOLDER/code-{}"
     cd / && rm -rf "$work"'
 """
