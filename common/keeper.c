@@ -132,8 +132,9 @@ bool keeper_lives(const struct keeper *keeper)
     return poll(&p, 1, 0) == 0;
 }
 
-/* Wait for end of file, which the keeper's exit causes: the server's filter does
- * not allow waitpid(2). A keeper that does not run cannot hold up the end. */
+/* Wait for end of file, which the keeper's exit causes: the server's filter
+ * does not allow waitpid(2). A keeper that does not run cannot hold up the end.
+ */
 static void end(int fd)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -33,8 +33,8 @@ char *keeper_process_name(pid_t pid, void *keeper);
 /* Return false if the keeper was killed, in which case the sockets remain. */
 bool keeper_lives(const struct keeper *keeper);
 
-/* End the keeper: it removes the sockets and exits. Waits for that, at most 5 s.
- * NULL is allowed. */
+/* End the keeper: it removes the sockets and exits. Waits for that, at most 5
+ * s. NULL is allowed. */
 void keeper_free(struct keeper *keeper);
 
 #endif
