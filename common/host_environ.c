@@ -24,11 +24,13 @@ static const char *const sanitizer_names[] = {
     NULL,
 };
 
+/* DBUS_SESSION_BUS_ADDRESS is checked where it is used, by the supervisor. */
 static const char *const own_names[] = {
     "LANG",        "NO_COLOR",    "PAGER",     "TERM",
     "TZ",          "ALL_PROXY",   "FTP_PROXY", "HTTP_PROXY",
     "HTTPS_PROXY", "NO_PROXY",    "all_proxy", "ftp_proxy",
-    "http_proxy",  "https_proxy", "no_proxy",  NULL,
+    "http_proxy",  "https_proxy", "no_proxy",  "DBUS_SESSION_BUS_ADDRESS",
+    NULL,
 };
 
 /* Dropped if relative or empty, as such a path would be resolved in the current

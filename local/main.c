@@ -4,7 +4,7 @@
  * bubblewrap.
  *
  *     stepback-local --control=FD --folders=LETTERS [IDS] [--root=TREE]
- *         [--network] -- BWRAP ARG...
+ *         [--bus=SOCKET --bus-ready=FD] [--network] -- BWRAP ARG...
  *     stepback-local --control=FD --folders=LETTER --outer=FD --inner=FD
  *         --attach=PATH
  *     stepback-local --control=FD --outer=FD --inner=FD --number=N
@@ -14,9 +14,9 @@
  * IDS: --users=RANGES --groups=RANGES --newuidmap=PROGRAM --newgidmap=PROGRAM,
  * the subordinate ids (ids.h).
  * There is a letter for each folder: "w", or "r" for a read-only one. TREE
- * replaces the system of the host. The
- * supervisor gets the /dev/fuse of each folder (wire.h) and has it served by
- * stepback-virtiofsd, outside. Nothing here reads what a guest can write.
+ * replaces the system of the host. SOCKET (bus.h) is there once FD has a byte.
+ * The supervisor gets the /dev/fuse of each folder (wire.h) and has it served
+ * by stepback-virtiofsd, outside. Nothing here reads what a guest can write.
  * --attach and --detach change a running sandbox (attach.h) and then end.
  * --probe only tries whether the host allows the namespaces.
  */
@@ -35,6 +35,7 @@
 #include "common/host_environ.h"
 #include "common/inherited.h"
 #include "local/attach.h"
+#include "local/bus.h"
 #include "local/filter.h"
 #include "local/ids.h"
 #include "local/namespaces.h"
@@ -43,7 +44,8 @@
 
 struct options {
     int control;
-    const char *folders, *root;
+    const char *folders, *root, *bus;
+    int bus_ready;
     int change; /* of a running sandbox: 'a', 'd', or 0 */
     struct attach_place place;
     struct ids ids;
@@ -61,6 +63,8 @@ static const struct option known[] = {
     { "control", required_argument, NULL, 'c' },
     { "folders", required_argument, NULL, 'f' },
     { "root", required_argument, NULL, 'r' },
+    { "bus", required_argument, NULL, 'b' },
+    { "bus-ready", required_argument, NULL, 'B' },
     { "network", no_argument, NULL, 'n' },
     { "outer", required_argument, NULL, 'o' },
     { "inner", required_argument, NULL, 'i' },
@@ -107,6 +111,12 @@ static bool take_option(struct options *options, int option, char *value)
     case 'r':
         options->root = value;
         return true;
+    case 'b':
+        options->bus = value;
+        return true;
+    case 'B':
+        options->bus_ready = atoi(value);
+        return true;
     case 'n':
         options->network = true;
         return true;
@@ -150,7 +160,8 @@ static bool is_complete(const struct options *options)
     if (options->control < 0)
         return false;
     if (!options->change)
-        return has_folders(options) && options->command[0];
+        return has_folders(options) && options->command[0] &&
+               !options->bus == (options->bus_ready < 0);
     return options->place.outer >= 0 && options->place.inner >= 0 &&
            options->place.path[0] == '/' &&
            (options->change == 'd' || has_folders(options));
@@ -246,10 +257,11 @@ static int probe(const struct ids *ids)
 int main(int argc, char **argv)
 {
     struct options options = { .control = -1,
+                               .bus_ready = -1,
                                .place = { .outer = -1, .inner = -1 } };
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t count = 0, folders;
-    int root = -1, inner = -1;
+    int root = -1, bus = -1, inner = -1;
 
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
@@ -261,19 +273,25 @@ int main(int argc, char **argv)
     if (options.change)
         return change_folder(&options);
     folders = strlen(options.folders);
+    if (options.bus)
+        bus_await(options.bus, options.bus_ready);
     namespaces_enter(&options.ids);
     for (; count < folders; count++)
         fds[count] = open_device("/dev/fuse", LOCAL_NO_FUSE);
     if (options.network)
         fds[count++] = open_device("/dev/net/tun", LOCAL_NO_NETWORK);
     if (options.root)
-        root = namespaces_open_root(options.root);
+        root = namespaces_open_tree(options.root);
+    if (options.bus)
+        bus = namespaces_open_tree(options.bus);
     namespaces_become_own();
     limit_processes();
     if (ids_are_given(&options.ids))
         inner = ids_make_inner(&options.ids);
     if (root >= 0)
         namespaces_mount_root(root);
+    if (bus >= 0)
+        bus_mount(bus);
     for (size_t i = 0; i < folders; i++)
         namespaces_mount((unsigned)i, options.folders[i] == 'r', fds[i]);
     network_open_loopback();

@@ -152,7 +152,7 @@ void namespaces_enter(const struct ids *ids)
         enter_with_own_id();
 }
 
-int namespaces_open_root(const char *path)
+int namespaces_open_tree(const char *path)
 {
     int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
@@ -161,7 +161,7 @@ int namespaces_open_root(const char *path)
     return tree;
 }
 
-void namespaces_mount_root(int tree)
+void namespaces_mount_tree(int tree, const char *path)
 {
     struct mount_attr attributes = {
         .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
@@ -169,10 +169,16 @@ void namespaces_mount_root(int tree)
 
     if (mount_setattr(tree, "", AT_EMPTY_PATH, &attributes,
                       sizeof(attributes)) < 0 ||
-        mkdir(LOCAL_ROOT, 0755) < 0 ||
-        move_mount(tree, "", AT_FDCWD, LOCAL_ROOT, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-        report_failure(LOCAL_FAILED, "cannot mount the image's root");
+        move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        report_failure(LOCAL_FAILED, "cannot mount %s", path);
     close(tree);
+}
+
+void namespaces_mount_root(int tree)
+{
+    if (mkdir(LOCAL_ROOT, 0755) < 0)
+        report_failure(LOCAL_FAILED, "cannot mount the image's root");
+    namespaces_mount_tree(tree, LOCAL_ROOT);
 }
 
 void namespaces_take_ids(void)

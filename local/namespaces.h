@@ -23,11 +23,15 @@ enum { LOCAL_FIRST_ID = 0x70000000 };
  * opened them. ids: of an ordinary user. Exit on failure. */
 void namespaces_enter(const struct ids *ids);
 
-/* Open the tree of a root file system, still with the ids of the host. Exit on
+/* Open a tree of the host (or a file), still with the ids of the host. Exit on
  * failure. */
-int namespaces_open_root(const char *path);
+int namespaces_open_tree(const char *path);
 
-/* Mount it read-only at LOCAL_ROOT, with the ids of the namespace. */
+/* Mount it read-only at a path that exists, with the ids of the namespace; tree
+ * is taken. Exit on failure. */
+void namespaces_mount_tree(int tree, const char *path);
+
+/* The same for a root file system, at LOCAL_ROOT. */
 void namespaces_mount_root(int tree);
 
 /* The same without new namespaces, for a process that enters those of a

@@ -39,4 +39,7 @@ enum {
 /* Where the root file system of an image is mounted, if there is one. */
 #define LOCAL_ROOT "/tmp/root"
 
+/* Where the socket of the session bus's proxy is mounted, if there is one. */
+#define LOCAL_BUS "/tmp/bus"
+
 #endif

@@ -21,6 +21,7 @@
 #include "agent/cli/cli_output.h"
 #include "agent/cli/cli_place.h"
 #include "agent/local/local_cgroup.h"
+#include "agent/local/local_bus.h"
 #include "agent/local/local_check.h"
 #include "agent/local/local_ids.h"
 #include "agent/machine/accel.h"
@@ -228,6 +229,12 @@ static enum verdict check_bwrap(const struct report *report)
                       "apt-get install bubblewrap");
 }
 
+static enum verdict check_bus_proxy(const struct report *report)
+{
+    return check_tool(report, LOCAL_BUS_PROXY, "--session-bus needs",
+                      "apt-get install xdg-dbus-proxy");
+}
+
 static enum verdict check_namespaces(const struct report *report)
 {
     g_autofree char *helper = install_paths_find_helper(LOCAL_HELPER);
@@ -302,10 +309,11 @@ static enum verdict check_pager(const struct report *report)
 static int check_all(struct report *report)
 {
     static enum verdict (*const checks[])(const struct report *) = {
-        check_qemu,   check_daemon,   check_9p_daemon,   check_network,
-        check_proxy,  check_image,    check_image_tools, check_kvm,
-        check_fuse,   check_bwrap,    check_namespaces,  check_ids,
-        check_limits, check_qemu_img, check_diff,        check_pager,
+        check_qemu,      check_daemon, check_9p_daemon,   check_network,
+        check_proxy,     check_image,  check_image_tools, check_kvm,
+        check_fuse,      check_bwrap,  check_namespaces,  check_ids,
+        check_bus_proxy, check_limits, check_qemu_img,    check_diff,
+        check_pager,
     };
     enum verdict worst = GOOD;
 

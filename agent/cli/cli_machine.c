@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/base/network_entry.h"
+#include "agent/cli/cli_bus.h"
 #include "agent/cli/cli_ports.h"
 #include "agent/machine/accel.h"
 #include "agent/machine/backend_kind.h"
@@ -22,6 +23,7 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->image);
     g_free(machine->isolation);
     g_free(machine->rootfs);
+    g_strfreev(machine->session_bus);
     g_free(machine->accel);
     g_free(machine->backend);
     g_free(machine->kernel);
@@ -224,6 +226,11 @@ static char *persist_problem(const struct cli_machine *machine)
                : NULL;
 }
 
+static char *bus_problem(const struct cli_machine *machine)
+{
+    return cli_bus_problem(machine->session_bus);
+}
+
 char *cli_machine_problem(const struct cli_machine *machine,
                           const char **ret_option)
 {
@@ -239,6 +246,7 @@ char *cli_machine_problem(const struct cli_machine *machine,
         { "guest-undo", undo_problem },
         { "image", image_problem },
         { "no-persist", persist_problem },
+        { "session-bus", bus_problem },
         { "network", network_problem },
         { "publish", ports_problem },
         { "upstream-proxy", upstream_problem },
@@ -330,6 +338,7 @@ const char *cli_machine_conflict(const struct cli_machine *machine,
     } options[] = {
         { "--isolation", has_text(session, "isolation", machine->isolation) },
         { "--rootfs", has_text(session, "rootfs", machine->rootfs) },
+        { "--session-bus", cli_bus_matches(machine->session_bus, session) },
         { "--image", has_text(vm, "image", machine->image) },
         { "--accel", has_text(vm, "accel", machine->accel) },
         { "--backend", has_text(session, "backend", machine->backend) },

@@ -19,6 +19,7 @@ struct cli_machine {
     char **more_dirs; /* further working folders */
     char *isolation, *rootfs, *image, *accel, *backend, *kernel, *initrd,
         *network, *upstream_proxy;
+    char **session_bus; /* rules, or several with commas */
     char **publish;
     char **copy_folders; /* for MCP clients */
     char *guest_undo;
@@ -127,6 +128,14 @@ void cli_machine_clear(struct cli_machine *machine);
           "with --isolation=local: the system of this guest image instead of " \
           "the host's",                                                        \
           "IMAGE" },                                                           \
+        { "session-bus",                                                       \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING_ARRAY,                                           \
+          &(machine)->session_bus,                                             \
+          "with --isolation=local: allow this method, or signal, of a "        \
+          "service on your session bus; several are possible",                 \
+          "NAME=INTERFACE.METHOD[@PATH]" },                                    \
         CLI_MACHINE_SHAPE_OPTIONS(machine),                                    \
         { "persist",                                                           \
           0,                                                                   \

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/cli/cli_bus.h"
 #include "agent/cli/cli_defaults.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_ports.h"
@@ -106,6 +107,7 @@ static void apply_own(struct session_config *config,
 {
     config->kernel = absolute(machine->kernel);
     config->initrd = absolute(machine->initrd);
+    config->session_bus = cli_bus_rules(machine->session_bus);
     config->no_template = machine->no_template;
     config->no_pool = machine->no_pool;
     config->force_share = machine->force_share;

@@ -16,6 +16,7 @@
 #include "agent/local/local_check.h"
 #include "agent/local/local_ids.h"
 #include "agent/machine/guest_trust.h"
+#include "agent/machine/session_bus.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/host_environ.h"
@@ -263,6 +264,15 @@ static gboolean add_trust(struct builder *builder, GError **error)
            add_readable(builder, trusted, GUEST_TRUST_ADDED, error);
 }
 
+static void add_bus(struct builder *builder)
+{
+    static const char *const words[] = { "--ro-bind", LOCAL_BUS,
+                                         SESSION_BUS_SOCKET, NULL };
+
+    if (builder->command->bus)
+        add_all(builder, words);
+}
+
 /* ---- homes and folders --------------------------------------------------- */
 
 struct place {
@@ -410,6 +420,13 @@ static void add_helper(struct builder *builder)
                     g_strdup_printf("--control=%d", command->helper_fd));
     g_ptr_array_add(builder->argv, g_strdup_printf("--folders=%s", folders));
     local_ids_add_options(command->ids, builder->argv);
+    if (command->bus) {
+        g_ptr_array_add(builder->argv,
+                        g_strdup_printf("--bus=%s", command->bus));
+        g_ptr_array_add(builder->argv,
+                        g_strdup_printf("--bus-ready=%d", command->bus_ready));
+        g_array_append_val(builder->fds, command->bus_ready);
+    }
     if (command->network)
         add(builder, "--network");
     if (command->root)
@@ -436,6 +453,7 @@ gboolean local_command_build(const struct local_command *command,
     add_helper(&builder);
     add_namespaces(&builder);
     add_system(&builder);
+    add_bus(&builder);
     ok = add_resolver(&builder, error) && add_trust(&builder, error) &&
          add_places(&builder, error) && add_shim_file(&builder, error);
     add_shim(&builder);

@@ -26,7 +26,9 @@ struct local_command {
     const struct local_ids *ids;
     guint64 tmpfs_bytes;                /* the size of each folder in memory */
     int helper_fd, control_fd, bulk_fd; /* sockets that the child inherits */
-    bool network;                       /* the sandbox has a network card */
+    const char *bus;     /* the socket of local_bus.h; NULL: none */
+    int bus_ready;       /* its fd, which the child inherits */
+    bool network;        /* the sandbox has a network card */
     const char *trusted; /* certificates for guest_trust.h; NULL: none */
 };
 

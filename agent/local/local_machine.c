@@ -200,6 +200,14 @@ static guint64 tmpfs_bytes(const struct machine *machine)
     return local_cgroup_limits_memory(own->cgroup) ? bytes / 2 : bytes;
 }
 
+static gboolean start_bus(struct machine *machine, GError **error)
+{
+    const struct local_machine *own = machine->state;
+    g_autofree char *path = runtime_dir_path(machine->launch->dir, "bus.sock");
+
+    return !own->bus || local_bus_start(own->bus, path, error);
+}
+
 static gboolean begin(struct machine *machine, GError **error)
 {
     struct local_machine *own = machine->state;
@@ -210,7 +218,7 @@ static gboolean begin(struct machine *machine, GError **error)
     if (!guest_trust_added(machine->trust, has_network(machine), &trusted,
                            error))
         return FALSE;
-    if (make_pair(SOCK_SEQPACKET, wire, error) &&
+    if (start_bus(machine, error) && make_pair(SOCK_SEQPACKET, wire, error) &&
         make_pair(SOCK_STREAM, control, error) &&
         make_pair(SOCK_STREAM, bulk, error)) {
         const struct local_command command = {
@@ -219,6 +227,8 @@ static gboolean begin(struct machine *machine, GError **error)
             .shim = own->shim,
             .root = own->rootfs.path,
             .ids = &own->ids,
+            .bus = local_bus_path(own->bus),
+            .bus_ready = local_bus_ready_fd(own->bus),
             .tmpfs_bytes = tmpfs_bytes(machine),
             .config = machine->config,
             .helper_fd = wire[1],
@@ -314,6 +324,7 @@ static gboolean prepare(struct machine *machine, GError **error)
     return own->bwrap && find_helper(LOCAL_HELPER, &own->helper, error) &&
            find_helper("stepback-shim", &own->shim, error) &&
            local_check_fuse(error) && find_rootfs(own, config, error) &&
+           local_bus_find(config, &own->bus, error) &&
            local_plugs_check_shares(own, config, error);
 }
 
@@ -326,6 +337,7 @@ static void free_state(struct machine *machine)
     g_clear_handle_id(&own->wire_source, g_source_remove);
     local_attach_free(own->attach);
     child_free(own->child);
+    local_bus_free(own->bus);
     local_cgroup_free(own->cgroup);
     guest_channel_free(own->guest);
     bulk_port_free(own->bulk);

@@ -8,6 +8,7 @@
 
 #include "agent/base/child.h"
 #include "agent/local/local_attach.h"
+#include "agent/local/local_bus.h"
 #include "agent/local/local_cgroup.h"
 #include "agent/local/local_ids.h"
 #include "agent/local/local_rootfs.h"
@@ -18,6 +19,7 @@ struct local_machine {
     char *helper, *bwrap, *shim;
     struct local_rootfs rootfs;
     struct local_ids ids;
+    struct local_bus *bus; /* NULL: none */
     struct child *child;
     int wire; /* to stepback-local, until it is bubblewrap */
     guint wire_source;

@@ -128,6 +128,7 @@ void session_config_free(struct session_config *config)
     g_free(config->disk);
     g_free(config->image);
     g_free(config->rootfs);
+    g_strfreev(config->session_bus);
     g_free(config->console);
     g_free(config->kernel_append);
     g_strfreev(config->env);

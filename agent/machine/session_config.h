@@ -62,8 +62,9 @@ struct session_config {
     enum accel accel;
     char *kernel, *initrd, *disk; /* absolute; NULL: the image's */
     char *image;
-    char *rootfs;  /* local isolation: the image whose root file system replaces
-                      the host's; or NULL */
+    char *rootfs; /* local isolation: the image whose root file system replaces
+                     the host's; or NULL */
+    char **session_bus; /* local isolation: session_bus.h; or NULL */
     char *console; /* absolute; where the console's output is kept. NULL: as
                       long as the machine runs */
     char *kernel_append; /* appended to the kernel's command line; or NULL */

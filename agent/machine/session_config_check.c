@@ -9,6 +9,7 @@
 
 #include "agent/machine/certificate_authority.h"
 #include "agent/machine/guest_trust.h"
+#include "agent/machine/session_bus.h"
 #include "agent/machine/share_check.h"
 #include "common/errors.h"
 #include "common/real_path.h"
@@ -151,7 +152,7 @@ gboolean session_config_check_memory(const struct session_config *config,
 gboolean session_config_check(const struct session_config *config,
                               GError **error)
 {
-    return check_rootfs(config, error) &&
+    return check_rootfs(config, error) && session_bus_check(config, error) &&
            (config->isolation != ISOLATION_VM ||
             session_config_check_memory(config, error)) &&
            check_ports(config, error) &&

@@ -5,6 +5,7 @@
 #include "agent/session/session_execution.h"
 
 #include "agent/machine/guest_trust.h"
+#include "agent/machine/session_bus.h"
 #include "agent/session/session_folder.h"
 #include "agent/session/session_guard.h"
 #include "common/errors.h"
@@ -293,8 +294,9 @@ static void add_defaults(const struct session_config *config,
                          struct command *command)
 {
     g_auto(GStrv) env = g_steal_pointer(&command->env);
-    g_auto(GStrv)
-        under = command_merge_env(guest_trust_env(config), config->env);
+    g_auto(GStrv) base = command_merge_env(guest_trust_env(config),
+                                           session_bus_env(config));
+    g_auto(GStrv) under = command_merge_env(base, config->env);
     g_auto(GStrv) placeholders = secret_list_env(config->secrets);
     g_auto(GStrv) own = command_merge_env(under, placeholders);
 

@@ -11,6 +11,7 @@
 #include "agent/client/settings_json.h"
 #include "agent/machine/session_config_check.h"
 #include "agent/machine/upstream_proxy.h"
+#include "agent/wire/bus_json.h"
 #include "agent/wire/env_json.h"
 #include "agent/wire/git_json.h"
 #include "agent/wire/payload.h"
@@ -46,6 +47,7 @@ static const char *const fields[] = {
     "copy_folders",
     "isolation",
     "rootfs",
+    "session_bus",
     "vm",
     "force_share",
     NULL,
@@ -343,6 +345,7 @@ static gboolean parse(struct session_config *config, json_t *payload,
     config->isolation = is_local ? ISOLATION_LOCAL : ISOLATION_VM;
     config->backend = is_9p ? BACKEND_9P : BACKEND_VIRTIOFS;
     return parse_copy(payload, "rootfs", &config->rootfs, error) &&
+           bus_from_json(payload, config, error) &&
            network_policy_parse_with(network_entry_add,
                                      json_object_get(payload, "network_policy"),
                                      &config->network, error) &&
@@ -469,6 +472,7 @@ json_t *config_to_json(const struct session_config *config)
         config->agent_command);
 
     add_environment(payload, config);
+    bus_add_json(payload, config);
     if (config->ports->len > 0)
         json_object_set_new(payload, "ports", port_list_to_json(config->ports));
     if (config->copy_folders->len > 0)

@@ -24,7 +24,7 @@ from stdio_client import (BUILDDIR, FAKE_QEMU, PATIENCE, Skip, contains,  # noqa
                           equal, eventually, main, test)
 
 CANARY = BUILDDIR + "/tests/lib/.libs/libcanary.so"
-PROGRAMS = """qemu-system-x86_64 qemu-img diff less most fusermount3 newuidmap newgidmap
+PROGRAMS = """qemu-system-x86_64 qemu-img diff less most fusermount3 newuidmap newgidmap xdg-dbus-proxy
     stepback-virtiofsd stepback-9pd stepback-net stepback-proxy stepback-shim stepback-local
     bwrap sh bash env python3 sed rm mount dirname basename uname id apt-get cpio xz""".split()
 # Of the daemons, of QEMU and of diff; of stepback itself there is LD_PRELOAD.

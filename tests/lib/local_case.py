@@ -39,7 +39,7 @@ FIRST_ID = 700000
 def user_files(place, users="", groups=""):
     """What makes USER an account with these lines in subuid and subgid: arguments of
     WITH_FILES."""
-    folder = place.root + ".files"
+    folder = place.root + "/files"
     os.makedirs(folder, exist_ok=True)
     texts = {"subuid": users, "subgid": groups}
     for name, line in (("passwd", "%s:x:%d:%d::%s/home:/bin/sh\n"),
@@ -81,12 +81,16 @@ def give(place):
     os.chown(place.root, USER, USER)
 
 
+def with_files(files):
+    """What runs a command line with these files."""
+    return ["unshare", "-m", "sh", "-c", WITH_FILES, "sh", *files, "--"]
+
+
 def user_line(place, line, files=()):
     """The command line that runs another as the ordinary user."""
     devices = place.root + ".devices"
     os.makedirs(devices, exist_ok=True)
-    return ["unshare", "-m", "sh", "-c", WITH_FILES, "sh", *files, "--",
-            "sh", "-c", AS_USER, "sh", devices, str(USER), *line]
+    return [*with_files(files), "sh", "-c", AS_USER, "sh", devices, str(USER), *line]
 
 
 def call(place, *words, user=False, wrapper=(), files=(), stdin=None, cwd=None, **env):
@@ -104,7 +108,6 @@ def call(place, *words, user=False, wrapper=(), files=(), stdin=None, cwd=None, 
     finally:
         if user:
             shutil.rmtree(place.root + ".devices", ignore_errors=True)
-            shutil.rmtree(place.root + ".files", ignore_errors=True)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -153,4 +156,4 @@ def controllers(cgroup):
 
 __all__ = ["AS_USER", "BUILDDIR", "FIRST_ID", "LOCAL", "NAME", "USER", "call", "cgroup_of", "controllers",
            "give", "good", "lack", "left_of", "need", "run",
-           "user_files", "user_line"]
+           "user_files", "user_line", "with_files"]

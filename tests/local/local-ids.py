@@ -155,7 +155,6 @@ def no_namespaces(place):
         started.stderr.close()
         assert eventually(lambda: not left_of(place), 20), left_of(place)
         shutil.rmtree(place.root + ".devices", ignore_errors=True)
-        shutil.rmtree(place.root + ".files", ignore_errors=True)
 
 
 SHARE = """
