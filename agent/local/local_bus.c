@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +28,9 @@
     "dbus-daemon --session --fork --address=unix:path=FOLDER/bus"
 
 enum {
-    LINES_MAX = 20, /* the sandbox can cause any number of warnings */
+    LINES_MAX = 20,    /* the sandbox can cause any number of warnings */
+    MAX_FILES = 256,   /* a bus counts its connections, two for each, by user */
+    MAX_DATA_MB = 256, /* a message has at most 128 MiB */
 };
 
 struct local_bus {
@@ -195,6 +198,32 @@ static const struct child_callbacks child_callbacks = {
     .exited = on_exited,
 };
 
+/* Of another process: it starts with those of this one. */
+static bool set_limits(pid_t pid)
+{
+    static const struct {
+        __rlimit_resource_t resource;
+        rlim_t value;
+    } limits[] = {
+        { RLIMIT_CORE, 0 }, /* it has other programs' messages in memory */
+        { RLIMIT_FSIZE, 0 },
+        { RLIMIT_NOFILE, MAX_FILES },
+        { RLIMIT_DATA, (rlim_t)MAX_DATA_MB << 20 },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(limits); i++) {
+        struct rlimit limit;
+
+        if (prlimit(pid, limits[i].resource, NULL, &limit) < 0)
+            return false;
+        limit.rlim_max = MIN(limit.rlim_max, limits[i].value);
+        limit.rlim_cur = MIN(limit.rlim_cur, limit.rlim_max);
+        if (prlimit(pid, limits[i].resource, &limit, NULL) < 0)
+            return false;
+    }
+    return true;
+}
+
 static char **command_line(const struct local_bus *bus, int ready)
 {
     GPtrArray *argv = g_ptr_array_new();
@@ -226,7 +255,15 @@ gboolean local_bus_start(struct local_bus *bus, const char *path,
     bus->child = child_spawn((const char *const *)argv, &ends[1], 1,
                              &child_callbacks, bus, error);
     close(ends[1]);
-    return bus->child != NULL;
+    /* A process that has ended is reported by stepback-local. */
+    return bus->child && (set_limits(child_pid(bus->child)) || errno == ESRCH ||
+                          fail(error, "cannot limit " LOCAL_BUS_PROXY ": %s",
+                               g_strerror(errno)));
+}
+
+pid_t local_bus_pid(const struct local_bus *bus)
+{
+    return child_pid(bus->child);
 }
 
 const char *local_bus_path(const struct local_bus *bus)

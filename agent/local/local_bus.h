@@ -5,8 +5,8 @@
  * the bus.
  *
  * The bus must be a socket that only this user can replace. The proxy reads the
- * sandbox's messages with the user's rights. It ends with the object and, by
- * the kernel, with this process.
+ * sandbox's messages with the user's rights; its files and memory are limited.
+ * It ends with the object and, by the kernel, with this process.
  *
  * Threads: all on the main thread.
  */
@@ -14,6 +14,7 @@
 #define AGENT_LOCAL_LOCAL_BUS_H
 
 #include <glib.h>
+#include <sys/types.h>
 
 #include "agent/machine/session_config.h"
 
@@ -32,6 +33,9 @@ void local_bus_free(struct local_bus *bus);
  * child_spawn(). */
 gboolean local_bus_start(struct local_bus *bus, const char *path,
                          GError **error);
+
+/* Return its pid, or 0 if it has ended. */
+pid_t local_bus_pid(const struct local_bus *bus);
 
 /* Borrowed; NULL for no bus: the path, and the fd from which a byte can be read
  * once the socket is there. */

@@ -205,7 +205,12 @@ static gboolean start_bus(struct machine *machine, GError **error)
     const struct local_machine *own = machine->state;
     g_autofree char *path = runtime_dir_path(machine->launch->dir, "bus.sock");
 
-    return !own->bus || local_bus_start(own->bus, path, error);
+    if (!own->bus)
+        return TRUE;
+    if (!local_bus_start(own->bus, path, error) ||
+        !local_cgroup_add(own->cgroup, local_bus_pid(own->bus), error))
+        return FALSE;
+    return TRUE;
 }
 
 static gboolean begin(struct machine *machine, GError **error)

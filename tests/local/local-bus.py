@@ -16,7 +16,7 @@ from bus_client import Connection  # noqa: E402
 from bus_service import PATH, PROXY, Bus, need_bus  # noqa: E402
 from local_case import (FIRST_ID, LOCAL, NAME, USER, call, give,  # noqa: E402
                         left_of, need, run, user_files, user_line)
-from sandbox_case import pid_of, sandbox_test  # noqa: E402
+from sandbox_case import kill_all, pid_of, sandbox_test  # noqa: E402
 from stdio_client import (PROGRAM, Agent, Skip, contains, equal,  # noqa: E402
                           eventually, main, ok)
 
@@ -208,6 +208,94 @@ def kept(place):
         equal((status, out), (0, "there\n"))
         equal(world.call("stop", name)[0], 0)
         none_left(place)
+
+
+@sandbox_test
+def confined(place):
+    """the proxy is limited, in its sandbox's cgroup, and inherits no file or variable"""
+    with World(place) as world:
+        group = "/sys/fs/cgroup/unified/stepback-test-%d" % os.getpid()
+        if not os.path.exists("/sys/fs/cgroup/unified/cgroup.procs"):
+            group = "/sys/fs/cgroup/stepback-test-%d" % os.getpid()
+        try:
+            os.mkdir(group)
+        except OSError as error:
+            raise Skip("cannot make a cgroup") from error
+        for name in ("", "/cgroup.procs", "/cgroup.subtree_control"):
+            os.chown(group + name, USER, USER)
+        try:
+            line = user_line(place, [PROGRAM, "up", *LOCAL, *OPTIONS], world.files)
+            done = subprocess.run(
+                ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@" 9</etc/passwd', group,
+                 *line],
+                env=place.environment(STEPBACK_QEMU=None, HOME=place.root + "/home",
+                                      DBUS_SESSION_BUS_ADDRESS=world.bus.address,
+                                      SECRET="x", LD_LIBRARY_PATH="/x"),
+                cwd=place.share, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120)
+            equal(done.returncode, 0)
+            [pid] = world.proxies()
+            with open("/proc/%d/cgroup" % pid) as file:
+                lines = [line for line in file if line.startswith("0::")]
+            assert lines[0].rstrip().endswith("/sandbox"), lines
+            contains(lines[0], os.path.basename(group) + "/stepback-local-")
+            with open("/proc/%d/environ" % pid, "rb") as file:
+                names = {entry.split(b"=")[0] for entry in file.read().split(b"\0") if entry}
+            assert not names - {b"PATH", b"LC_ALL"} - {
+                name for name in names if name.startswith(b"STEPBACK_")}, names
+            with open("/proc/%d/limits" % pid) as file:
+                limits = {line[:26].strip(): line[26:].split()[1] for line in file}
+            equal([limits["Max " + name] for name in ("core file size", "file size",
+                                                      "data size")],
+                  ["0", "0", str(256 << 20)])
+            equal(limits["Max open files"], "256")
+            for fd in os.listdir("/proc/%d/fd" % pid):
+                target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+                assert target.split(":")[0] in ("/dev/null", "pipe", "socket",
+                                                "anon_inode"), target
+            shutil.rmtree(place.root + ".devices")
+            equal(world.call("stop", done.stdout.decode().strip())[0], 0)
+            none_left(place)
+        finally:
+            kill_all(place)
+            assert eventually(lambda: remove(group), 20), group
+
+
+FLOOD = """
+import socket, time, bus_client
+path, many, end = "/run/stepback/bus", [], time.monotonic() + 20
+while len(many) < 300 and time.monotonic() < end:
+    one = socket.socket(socket.AF_UNIX)
+    one.setblocking(False)
+    try:
+        one.connect(path)
+        many.append(one)
+    except BlockingIOError:
+        one.close()
+        time.sleep(0.001)
+for one in many:
+    one.close()
+print(len(many), bus_client.Connection(path).end("%s", "%s", "%s", "Ping"))
+""" % (ONE, AT, ONE)
+
+
+@sandbox_test
+def flood(place):
+    """more connections than the proxy may have are refused, and it goes on"""
+    with World(place) as world:
+        world.bus.service(ONE)
+        status, out, err = world.run("python3", "-c", FLOOD)
+        equal((status, out if status == 0 else err), (0, "300 answer\n"))
+        none_left(place)
+
+
+def remove(group):
+    """Remove a cgroup whose processes have ended, and those in it."""
+    for base, names, _ in os.walk(group, topdown=False):
+        try:
+            os.rmdir(base)
+        except OSError:
+            return False
+    return True
 
 
 @sandbox_test
