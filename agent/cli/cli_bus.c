@@ -4,6 +4,7 @@
  */
 #include "agent/cli/cli_bus.h"
 
+#include "agent/cli/cli_place.h"
 #include "agent/machine/session_bus.h"
 
 char **cli_bus_rules(char *const *options)
@@ -50,4 +51,21 @@ bool cli_bus_matches(char *const *options, json_t *session)
             return false;
     }
     return true;
+}
+
+void cli_bus_warn(json_t *session)
+{
+    g_autoptr(GPtrArray) rules = g_ptr_array_new(), warnings = NULL;
+    json_t *list = json_object_get(session, "session_bus"), *rule;
+    size_t i;
+
+    json_array_foreach(list, i, rule)
+    {
+        if (json_is_string(rule))
+            g_ptr_array_add(rules, (char *)json_string_value(rule));
+    }
+    g_ptr_array_add(rules, NULL);
+    warnings = session_bus_warnings((char *const *)rules->pdata);
+    for (guint n = 0; n < warnings->len; n++)
+        cli_place_warn(warnings->pdata[n]);
 }

@@ -20,4 +20,7 @@ char *cli_bus_problem(char *const *options);
  * any order, or there are no options. */
 bool cli_bus_matches(char *const *options, json_t *session);
 
+/* Print the warnings about the rules of a session. */
+void cli_bus_warn(json_t *session);
+
 #endif

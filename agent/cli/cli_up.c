@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_bus.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
@@ -68,8 +69,10 @@ static int report_start(struct sandbox_record *record, json_t *session,
     if (record && is_chatty())
         fprintf(stderr, CLI_PROGRAM ": the sandbox is up after %.1f s\n",
                 (double)(g_get_monotonic_time() - began) / G_USEC_PER_SEC);
-    if (record)
+    if (record) {
         print_ports(session);
+        cli_bus_warn(json_object_get(record->config, "session"));
+    }
     json_decref(session);
     return report(record, error);
 }

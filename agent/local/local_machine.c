@@ -26,6 +26,7 @@
 #include "agent/local/local_plugs.h"
 #include "agent/machine/machine_core.h"
 #include "agent/machine/machine_guest.h"
+#include "agent/machine/session_bus.h"
 #include "common/fd.h"
 #include "common/log.h"
 
@@ -204,12 +205,16 @@ static gboolean start_bus(struct machine *machine, GError **error)
 {
     const struct local_machine *own = machine->state;
     g_autofree char *path = runtime_dir_path(machine->launch->dir, "bus.sock");
+    g_autoptr(GPtrArray)
+        warnings = session_bus_warnings(machine->config->session_bus);
 
     if (!own->bus)
         return TRUE;
     if (!local_bus_start(own->bus, path, error) ||
         !local_cgroup_add(own->cgroup, local_bus_pid(own->bus), error))
         return FALSE;
+    for (guint i = 0; i < warnings->len; i++)
+        machine_warn(machine, SESSION_BUS_WARNING, warnings->pdata[i]);
     return TRUE;
 }
 

@@ -169,3 +169,55 @@ char *bus_rule_problem(const char *rule)
                                BUS_RULE_MAX_BYTES);
     return grammar_problem(rule);
 }
+
+/* ---- warnings ------------------------------------------------------------ */
+
+static bool is_or_below(const char *name, size_t length, const char *above)
+{
+    size_t n = strlen(above);
+
+    return length >= n && memcmp(name, above, n) == 0 &&
+           (length == n || name[n] == '.');
+}
+
+/* Services that a desktop has, each a way out of the sandbox by what it is made
+ * for. Others can be one, too. */
+static const struct {
+    const char *name;
+    const char *gives; /* to the sandbox */
+} hazards[] = {
+    { "ca.desrt.dconf", "changes settings, among them commands that keys run" },
+    { "org.a11y", "reads and types in the windows of all programs" },
+    { "org.freedesktop.Flatpak", "runs commands outside the sandbox" },
+    { "org.freedesktop.impl.portal", "grants what portals ask the user for" },
+    { "org.freedesktop.portal",
+      "takes the sandbox for a program of the host: opens its files and "
+      "starts its programs" },
+    { "org.freedesktop.secrets", "hands out the passwords of the keyring" },
+    { "org.freedesktop.systemd1", "runs commands outside the sandbox" },
+    { "org.gnome.Shell", "runs scripts in the desktop" },
+    { "org.gnome.Terminal", "runs commands outside the sandbox" },
+    { "org.gnome.keyring", "hands out the passwords of the keyring" },
+    { "org.gtk.vfs", "reads and writes files of the host" },
+    { "org.kde", "runs scripts in the desktop, or hands out passwords" },
+};
+
+char *bus_rule_warning(const char *rule)
+{
+    const struct part name = part_of(rule, "=");
+    const char *rest = name.start + name.length;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(hazards); i++) {
+        if (is_or_below(name.start, name.length, hazards[i].name))
+            return g_strdup_printf("session bus: %.*s %s; leave it out if the "
+                                   "sandbox must hold what runs in it",
+                                   (int)name.length, name.start,
+                                   hazards[i].gives);
+    }
+    if (!g_str_has_prefix(rest, "=*"))
+        return NULL;
+    return g_strdup_printf("session bus: %s opens all that the program of this "
+                           "name offers, under its other names, too; name the "
+                           "interfaces that the sandbox needs",
+                           rule);
+}

@@ -24,4 +24,8 @@ enum { BUS_RULE_MAX_BYTES = 1024 };
  * remedy: a new string; NULL: the rule is valid. */
 char *bus_rule_problem(const char *rule);
 
+/* Return the warning about a rule that hands out more of the host than
+ * the rule says: a new string; NULL: none. */
+char *bus_rule_warning(const char *rule);
+
 #endif

@@ -30,6 +30,20 @@ char *session_bus_problem(char *const *rules)
     return NULL;
 }
 
+GPtrArray *session_bus_warnings(char *const *rules)
+{
+    GPtrArray *warnings = g_ptr_array_new_with_free_func(g_free);
+
+    for (; rules && *rules; rules++) {
+        g_autofree char *warning = bus_rule_warning(*rules);
+
+        if (warning && !g_ptr_array_find_with_equal_func(warnings, warning,
+                                                         g_str_equal, NULL))
+            g_ptr_array_add(warnings, g_steal_pointer(&warning));
+    }
+    return warnings;
+}
+
 static char *problem_of(const struct session_config *config)
 {
     if (config->isolation != ISOLATION_LOCAL)

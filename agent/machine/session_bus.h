@@ -14,6 +14,9 @@
 /* Where the sandbox has the proxy's socket. */
 #define SESSION_BUS_SOCKET "/run/stepback/bus"
 
+/* The event.warning code for a rule that hands out more than it says. */
+#define SESSION_BUS_WARNING "session_bus"
+
 enum { SESSION_BUS_MAX_RULES = 64 };
 
 struct session_config;
@@ -21,6 +24,10 @@ struct session_config;
 /* Return the problem of a list of rules (NULL-terminated): a new string, or
  * NULL. */
 char *session_bus_problem(char *const *rules);
+
+/* Return the warnings about rules, each once: a new array of owned
+ * strings. rules may be NULL. */
+GPtrArray *session_bus_warnings(char *const *rules);
 
 /* Check the rules. Only local isolation has the bus, and root has none:
  * ERROR_INVALID_FIELD. */

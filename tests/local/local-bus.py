@@ -156,7 +156,7 @@ def the_bus_itself(place):
 
 @sandbox_test
 def whole_interface(place):
-    """INTERFACE.* is all of an interface, * all of a program"""
+    """INTERFACE.* is all of an interface, * all of a program, with a warning"""
     with World(place) as world:
         service = world.bus.service(ONE, SHELL)
         calls = ((ONE, AT, ONE, "Ping"), (ONE, AT, ONE, "Pong"), (ONE, "/x", ONE, "Ping"),
@@ -168,8 +168,35 @@ def whole_interface(place):
         rule = ONE + "=*"
         status, out, err = world.run("python3", "bus_client.py", json.dumps(calls),
                                      options=("--no-network", "--session-bus=" + rule))
-        equal((status, err if status else ""), (0, ""))
-        equal(json.loads(out)["ends"], ["answer"] * 4)
+        equal((status, json.loads(out)["ends"]), (0, ["answer"] * 4))
+        contains(err, "session bus: %s opens all that the program of this name offers" % rule)
+
+
+@sandbox_test
+def ways_out(place):
+    """a service that hands out the host causes a warning, at each start and as an event"""
+    with World(place) as world:
+        for name, part in (("org.freedesktop.portal.Desktop", "opens its files"),
+                           ("org.freedesktop.secrets", "the passwords"),
+                           ("org.freedesktop.systemd1", "runs commands"),
+                           ("org.gnome.Shell", "runs scripts"),
+                           ("org.kde.plasmashell", "runs scripts")):
+            rules = "%s=org.example.A.*,%s=org.example.B.C" % (name, name)
+            status, _, err = world.run("true", options=("--no-network",
+                                                        "--session-bus=" + rules))
+            equal(status, 0)
+            equal(err.count("session bus: " + name), 1)
+            contains(err, part)
+        status, _, err = world.run("true", options=(
+            "--no-network", "--session-bus=org.freedesktop.secretsx=org.example.A.B"))
+        equal((status, "session bus:" in err), (0, False))
+        status, name, err = world.call("up", *LOCAL, "--no-network", "--session-bus=" + rules)
+        equal(status, 0)
+        equal(err.count("session bus: org.kde.plasmashell"), 1)
+        log = place.root + "/state/stepback/sandboxes/%s/supervisor.log" % name.strip()
+        with open(log) as file:
+            contains(file.read(), "session bus: org.kde.plasmashell")
+        equal(world.call("stop", name.strip())[0], 0)
 
 
 @sandbox_test
@@ -353,6 +380,8 @@ def by_the_api(place):
         for rules in ([], ["x"], ONE, [1], [RULES[0]] * 65, [ONE], [RULES[0] + ",a"]):
             contains(agent.error("session.start", **own, session_bus=rules)[1], "session_bus")
         ok(agent.ask("session.start", **own, session_bus=["org.gnome.Shell=org.example.A.B"]))
+        equal([message["payload"]["code"] for message in agent.seen
+               if message["type"] == "event.warning"], ["session_bus"])
         ok(agent.ask("session.stop"))
         equal(agent.close(), 0)
 
