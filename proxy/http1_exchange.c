@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/wiped.h"
+#include "proxy/http_requests.h"
 
 /* Of a report. */
 enum { PATH_MAX_LENGTH = 1 << 10 };
@@ -161,4 +162,48 @@ void http1_exchange_clear_side(struct http1_side *side)
 {
     drop_head(side);
     http_lines_clear(&side->lines);
+}
+
+/* ---- trailers ------------------------------------------------------------ */
+
+static enum http_step take_trailer_line(struct http1_relay *relay,
+                                        const char *line, size_t len,
+                                        const struct http1_trailer *trailer)
+{
+    struct refusal refusal = { NULL };
+    struct http_field field;
+
+    return http_fields_divide(line, len, &field, &refusal) &&
+                   http_fields_take_trailer_field(&field, &refusal)
+               ? trailer->take_field(relay, &field)
+               : trailer->fail(relay, refusal.reason);
+}
+
+enum http_step http1_exchange_read_trailer(struct http1_relay *relay,
+                                           enum http_side from,
+                                           struct http_input *input,
+                                           const struct http1_trailer *trailer)
+{
+    struct http1_side *side = &relay->sides[from];
+    enum http_step step = http_lines_read(&side->lines, input, HTTP_HEAD_MAX);
+    const char *line, *problem;
+    size_t len;
+
+    if (step != HTTP_ON)
+        return step;
+    line = http_lines_text(&side->lines, &len, &problem);
+    if (!line)
+        return trailer->fail(relay, problem);
+    if (!side->head)
+        http1_exchange_add(side, "0\r\n", 3);
+    if (len > 0) {
+        step = take_trailer_line(relay, line, len, trailer);
+        http_lines_next(&side->lines);
+        return step;
+    }
+    http1_exchange_add(side, "\r\n", 2);
+    if (relay->response != HTTP1_RESPONSE_NONE)
+        http1_exchange_pass_head(relay, from);
+    side->body.state = HTTP_BODY_OVER;
+    return HTTP_ON;
 }

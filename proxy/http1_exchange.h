@@ -102,6 +102,22 @@ void http1_exchange_link(struct http1_side *side,
 /* Move the head of a side to the other side's output. */
 void http1_exchange_pass_head(struct http1_relay *relay, enum http_side from);
 
+/* How a side takes a trailer. */
+struct http1_trailer {
+    /* Add the field to the head of the side, or fail. */
+    enum http_step (*take_field)(struct http1_relay *relay,
+                                 const struct http_field *field);
+    /* End the relay. Return HTTP_FAILED. reason: a static text. */
+    enum http_step (*fail)(struct http1_relay *relay, const char *reason);
+};
+
+/* Read a line of the trailer; with its last line, send the trailer on, unless
+ * the request is refused, and set HTTP_BODY_OVER. */
+enum http_step http1_exchange_read_trailer(struct http1_relay *relay,
+                                           enum http_side from,
+                                           struct http_input *input,
+                                           const struct http1_trailer *trailer);
+
 /* Free what is read from a side. */
 void http1_exchange_clear_side(struct http1_side *side);
 

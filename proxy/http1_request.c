@@ -22,9 +22,10 @@
 enum { METHOD_MAX = 64 };
 
 /* Refuse the request in a way that ends the connection. */
-static enum http_step refuse(struct http1_relay *relay, const char *reason,
-                             const char *other)
+static enum http_step refuse_for(struct http1_relay *relay,
+                                 const struct refusal *refusal)
 {
+    const char *reason = refusal->reason, *other = refusal->other;
     const struct http_context *context = relay->context;
     bool web = context->port == 80 || context->port == 443;
     g_autofree char *allow = NULL, *problem = NULL;
@@ -44,6 +45,11 @@ static enum http_step refuse(struct http1_relay *relay, const char *reason,
         relay->exchange.allow = g_steal_pointer(&allow);
     }
     return http1_exchange_fail(relay, problem);
+}
+
+static enum http_step refuse(struct http1_relay *relay, const char *reason)
+{
+    return refuse_for(relay, &(struct refusal){ reason });
 }
 
 /* ---- the request line ---------------------------------------------------- */
@@ -79,14 +85,14 @@ static enum http_step take_request_line(struct http1_relay *relay,
 
     if (!http_fields_take_request_line(&relay->head, &relay->target, line, len,
                                        &refusal))
-        return refuse(relay, refusal.reason, refusal.other);
+        return refuse_for(relay, &refusal);
     first = memchr(line, ' ', len);
     last = memrchr(line, ' ', len);
     if (first - line > METHOD_MAX)
-        return refuse(relay, "the request's method is too long", "");
+        return refuse(relay, "the request's method is too long");
     target = origin_form(relay, first + 1, (size_t)(last - first - 1));
     if (!target)
-        return refuse(relay, "the request's target must be a path", "");
+        return refuse(relay, "the request's target must be a path");
     exchange->method = g_strndup(line, (size_t)(first - line));
     exchange->path = g_strndup(target, strcspn(target, "?"));
     exchange->to_head = strcmp(exchange->method, "HEAD") == 0;
@@ -154,7 +160,7 @@ static enum http_step take_field(struct http1_relay *relay, const char *line,
 
     if (!http_fields_divide(line, len, &field, &refusal) ||
         !http_fields_take_field(head, &relay->target, &field, &refusal))
-        return refuse(relay, refusal.reason, refusal.other);
+        return refuse_for(relay, &refusal);
     http_override_take(&relay->exchange.override, field.name, field.name_len,
                        field.value, field.value_len);
     if (http_fields_is(&field, "Content-Length")) {
@@ -168,7 +174,7 @@ static enum http_step take_field(struct http1_relay *relay, const char *line,
         fits = add_with_secrets(relay, &field);
     }
     return fits ? HTTP_ON
-                : refuse(relay, "the head with its secrets is too long", "");
+                : refuse(relay, "the head with its secrets is too long");
 }
 
 /* ---- the end of the head ------------------------------------------------- */
@@ -225,7 +231,7 @@ static enum http_step send_request(struct http1_relay *relay)
     else if (side->linked)
         fits = http1_exchange_add(side, side->linked->str, side->linked->len);
     if (!fits || !http1_exchange_add(side, "\r\n", 2))
-        return refuse(relay, "the head with its secrets is too long", "");
+        return refuse(relay, "the head with its secrets is too long");
     http1_exchange_pass_head(relay, HTTP_GUEST);
     http_lines_clear(&side->lines);
     relay->closing = relay->closing || careful || head->closes || head->is_old;
@@ -247,9 +253,9 @@ static enum http_step end_head(struct http1_relay *relay)
 
     relay->heads++;
     if (!http_fields_end(head, &refusal))
-        return refuse(relay, refusal.reason, refusal.other);
+        return refuse_for(relay, &refusal);
     if (head->upgrades && head->is_old)
-        return refuse(relay, "an upgrade must be a request of HTTP/1.1", "");
+        return refuse(relay, "an upgrade must be a request of HTTP/1.1");
     http_body_begin(&relay->sides[HTTP_GUEST].body, head->is_chunked,
                     head->length, false);
     if (!http_override_judge(&exchange->override, context->policy,
@@ -285,7 +291,7 @@ static enum http_step read_head(struct http1_relay *relay,
         return HTTP_WAIT;
     line = http_lines_text(lines, &len, &problem);
     if (!line)
-        return refuse(relay, problem, "");
+        return refuse(relay, problem);
     if (!relay->head.has_request_line)
         step = take_request_line(relay, line, len);
     else if (len > 0)
@@ -318,59 +324,32 @@ static enum http_step refuse_trailer(struct http1_relay *relay,
                                      const char *reason)
 {
     relay->exchange.reported = false;
-    return refuse(relay, reason, "");
+    return refuse(relay, reason);
 }
 
 /* Take a field of the trailer. A secret cannot be refused there any more
  * without ending the request. */
 static enum http_step take_trailer_field(struct http1_relay *relay,
-                                         const char *line, size_t len)
+                                         const struct http_field *field)
 {
     struct http1_side *side = &relay->sides[HTTP_GUEST];
-    struct refusal refusal = { NULL };
     const char *reason = relay->exchange.reason;
-    struct http_field field;
 
-    if (!http_fields_divide(line, len, &field, &refusal) ||
-        !http_fields_take_trailer_field(&field, &refusal))
-        return refuse(relay, refusal.reason, refusal.other);
-    if (http_override_has(field.name, field.name_len))
+    if (http_override_has(field->name, field->name_len))
         return refuse_trailer(relay,
                               "a trailer asks for another method or path");
-    if (!add_with_secrets(relay, &field))
-        return refuse(relay, "the trailer is too long", "");
+    if (!add_with_secrets(relay, field))
+        return refuse(relay, "the trailer is too long");
     if (!is_dropped(relay) &&
         (side->has_secrets || relay->exchange.reason != reason))
         return refuse_trailer(relay, "a secret's placeholder is in a trailer");
     return HTTP_ON;
 }
 
-static enum http_step read_trailer(struct http1_relay *relay,
-                                   struct http_input *input)
-{
-    struct http1_side *side = &relay->sides[HTTP_GUEST];
-    enum http_step step = http_lines_read(&side->lines, input, HTTP_HEAD_MAX);
-    const char *line, *problem;
-    size_t len;
-
-    if (step != HTTP_ON)
-        return step;
-    line = http_lines_text(&side->lines, &len, &problem);
-    if (!line)
-        return refuse(relay, problem, "");
-    if (!side->head)
-        http1_exchange_add(side, "0\r\n", 3);
-    if (len > 0) {
-        step = take_trailer_field(relay, line, len);
-        http_lines_next(&side->lines);
-        return step;
-    }
-    http1_exchange_add(side, "\r\n", 2);
-    if (!is_dropped(relay))
-        http1_exchange_pass_head(relay, HTTP_GUEST);
-    side->body.state = HTTP_BODY_OVER;
-    return HTTP_ON;
-}
+static const struct http1_trailer trailer = {
+    .take_field = take_trailer_field,
+    .fail = refuse,
+};
 
 static enum http_step read_body(struct http1_relay *relay,
                                 struct http_input *input)
@@ -385,9 +364,9 @@ static enum http_step read_body(struct http1_relay *relay,
     if (body->state == HTTP_BODY_OVER)
         return end_request(relay);
     if (body->state == HTTP_BODY_TRAILER)
-        return read_trailer(relay, input);
+        return http1_exchange_read_trailer(relay, HTTP_GUEST, input, &trailer);
     step = http_body_read(body, input, output, &problem);
-    return step == HTTP_FAILED ? refuse(relay, problem, "") : step;
+    return step == HTTP_FAILED ? refuse(relay, problem) : step;
 }
 
 /* ---- interface ----------------------------------------------------------- */

@@ -232,43 +232,16 @@ static enum http_step read_head(struct http1_relay *relay,
 /* ---- bodies -------------------------------------------------------------- */
 
 static enum http_step take_trailer_field(struct http1_relay *relay,
-                                         const char *line, size_t len)
+                                         const struct http_field *field)
 {
-    struct refusal refusal = { NULL };
-    struct http_field field;
-
-    if (!http_fields_divide(line, len, &field, &refusal) ||
-        !http_fields_take_trailer_field(&field, &refusal))
-        return fail(relay, refusal.reason);
-    return add_field(relay, &field) ? HTTP_ON
-                                    : fail(relay, "its trailer is too long");
+    return add_field(relay, field) ? HTTP_ON
+                                   : fail(relay, "its trailer is too long");
 }
 
-static enum http_step read_trailer(struct http1_relay *relay,
-                                   struct http_input *input)
-{
-    struct http1_side *side = &relay->sides[HTTP_SERVER];
-    enum http_step step = http_lines_read(&side->lines, input, HTTP_HEAD_MAX);
-    const char *line, *problem;
-    size_t len;
-
-    if (step != HTTP_ON)
-        return step;
-    line = http_lines_text(&side->lines, &len, &problem);
-    if (!line)
-        return fail(relay, problem);
-    if (!side->head)
-        http1_exchange_add(side, "0\r\n", 3);
-    if (len > 0) {
-        step = take_trailer_field(relay, line, len);
-        http_lines_next(&side->lines);
-        return step;
-    }
-    http1_exchange_add(side, "\r\n", 2);
-    http1_exchange_pass_head(relay, HTTP_SERVER);
-    side->body.state = HTTP_BODY_OVER;
-    return HTTP_ON;
-}
+static const struct http1_trailer trailer = {
+    .take_field = take_trailer_field,
+    .fail = fail,
+};
 
 static enum http_step read_body(struct http1_relay *relay,
                                 struct http_input *input)
@@ -280,7 +253,7 @@ static enum http_step read_body(struct http1_relay *relay,
     if (body->state == HTTP_BODY_OVER)
         return end_response(relay);
     if (body->state == HTTP_BODY_TRAILER)
-        return read_trailer(relay, input);
+        return http1_exchange_read_trailer(relay, HTTP_SERVER, input, &trailer);
     step = http_body_read(body, input, &relay->outputs[HTTP_GUEST], &problem);
     return step == HTTP_FAILED ? fail(relay, problem) : step;
 }
