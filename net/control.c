@@ -20,8 +20,6 @@ struct control {
     struct control_server *server;
     int ports_fd;
     struct gateway *gateway;
-    void (*closed)(void *opaque);
-    void *opaque;
     guint tell_source;
     bool has_dns;
     uint8_t dns[4];
@@ -47,9 +45,9 @@ static gboolean get_dns(struct control *control, json_t *payload,
     return TRUE;
 }
 
-static json_t *configure(struct control *control, json_t *payload,
-                         GError **error)
+static json_t *configure(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
     json_t *wanted = json_object_get(payload, "network_policy");
 
@@ -62,9 +60,9 @@ static json_t *configure(struct control *control, json_t *payload,
     return json_object();
 }
 
-static json_t *add_port(struct control *control, json_t *payload,
-                        GError **error)
+static json_t *add_port(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     const char *protocol = NULL;
     gint64 id = 0, port = 0;
     int fd = port_socket_receive(control->ports_fd, error);
@@ -83,9 +81,9 @@ static json_t *add_port(struct control *control, json_t *payload,
     return json_object();
 }
 
-static json_t *remove_port(struct control *control, json_t *payload,
-                           GError **error)
+static json_t *remove_port(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     gint64 id = 0;
 
     if (!message_get_int(payload, "id", 0, G_MAXINT64, &id, error) ||
@@ -94,9 +92,10 @@ static json_t *remove_port(struct control *control, json_t *payload,
     return json_object();
 }
 
-static json_t *tell_status(struct control *control, json_t *payload,
-                           GError **error)
+static json_t *tell_status(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
+
     return json_pack("{s:o, s:o, s:o}", "network_policy",
                      network_policy_to_json(gateway_policy(control->gateway)),
                      "frames", gateway_count(control->gateway), "bytes",
@@ -122,8 +121,7 @@ static void add_open(const struct tcp_log_entry *entry, void *opaque)
     json_array_append_new(opaque, entry_to_json(entry, true));
 }
 
-static json_t *list_connections(struct control *control, json_t *payload,
-                                GError **error)
+static json_t *list_connections(void *opaque, json_t *payload, GError **error)
 {
     json_t *list = json_array();
 
@@ -131,34 +129,10 @@ static json_t *list_connections(struct control *control, json_t *payload,
     return json_pack("{s:o}", "connections", list);
 }
 
-static json_t *carry_out(void *opaque, const char *type, json_t *payload,
-                         GError **error)
-{
-    if (strcmp(type, "configure") == 0)
-        return configure(opaque, payload, error);
-    if (strcmp(type, "port.add") == 0)
-        return add_port(opaque, payload, error);
-    if (strcmp(type, "port.remove") == 0)
-        return remove_port(opaque, payload, error);
-    if (strcmp(type, "status") == 0)
-        return tell_status(opaque, payload, error);
-    if (strcmp(type, "connections") == 0)
-        return list_connections(opaque, payload, error);
-    return NULL;
-}
-
-static void on_closed(void *opaque)
-{
-    struct control *control = opaque;
-
-    control->closed(control->opaque);
-}
-
-static const struct control_service service = {
-    .line_max = MAX_LINE,
-    .queue_max = MAX_QUEUE,
-    .carry_out = carry_out,
-    .closed = on_closed,
+static const struct control_operation operations[] = {
+    { "configure", configure },          { "port.add", add_port },
+    { "port.remove", remove_port },      { "status", tell_status },
+    { "connections", list_connections },
 };
 
 /* ---- events -------------------------------------------------------------- */
@@ -217,11 +191,17 @@ void control_tell_left(struct control *control)
 struct control *control_new(int fd, int ports_fd, void (*closed)(void *opaque),
                             void *opaque)
 {
+    const struct control_service service = {
+        .line_max = MAX_LINE,
+        .queue_max = MAX_QUEUE,
+        .operations = operations,
+        .count = G_N_ELEMENTS(operations),
+        .closed = closed,
+        .closed_opaque = opaque,
+    };
     struct control *control = g_new0(struct control, 1);
 
     control->ports_fd = ports_fd;
-    control->closed = closed;
-    control->opaque = opaque;
     control->server = control_server_new(fd, &service, control);
     return control;
 }

@@ -15,19 +15,23 @@
 
 struct control_server;
 
-struct control_service {
-    size_t line_max, queue_max; /* bytes of a request, of unsent answers */
-
-    /* Carry out a request. Return the answer's payload; NULL with error set, or
-     * without if there is no request of that type. payload: borrowed; may be
-     * NULL. */
-    json_t *(*carry_out)(void *opaque, const char *type, json_t *payload,
-                         GError **error);
-    /* The supervisor has closed the channel, or has exited. */
-    void (*closed)(void *opaque);
+struct control_operation {
+    const char *type; /* of the request */
+    /* Return the answer's payload, or NULL with error set. payload: borrowed;
+     * may be NULL. */
+    json_t *(*carry_out)(void *opaque, json_t *payload, GError **error);
 };
 
-/* Takes fd. service is borrowed. */
+struct control_service {
+    size_t line_max, queue_max; /* bytes of a request, of unsent answers */
+    const struct control_operation *operations;
+    unsigned count;
+    /* The supervisor has closed the channel, or has exited. */
+    void (*closed)(void *opaque);
+    void *closed_opaque;
+};
+
+/* Takes fd. service is copied, its operations are borrowed; they get opaque. */
 struct control_server *
 control_server_new(int fd, const struct control_service *service, void *opaque);
 void control_server_free(struct control_server *server);

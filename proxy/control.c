@@ -23,7 +23,6 @@ enum { ADDRESSES_MAX = 64 };
 struct control {
     struct control_server *server;
     struct connections *connections;
-    void (*closed)(void *opaque);
     void (*configured)(void *opaque); /* NULL: it was called */
     void *opaque;
     guint second; /* a timer while there were events in the current second */
@@ -79,9 +78,9 @@ static gboolean take_upstreams(struct control *control, json_t *list,
     return TRUE;
 }
 
-static json_t *configure(struct control *control, json_t *payload,
-                         GError **error)
+static json_t *configure(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
     json_t *wanted = json_object_get(payload, "network_policy");
     json_t *secrets = json_object_get(payload, "secrets");
@@ -120,9 +119,9 @@ static gboolean get_address(json_t *value, struct network_address *ret_address,
     return FALSE;
 }
 
-static json_t *take_addresses(struct control *control, json_t *payload,
-                              GError **error)
+static json_t *take_addresses(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     struct network_address addresses[ADDRESSES_MAX];
     json_t *list = json_object_get(payload, "addresses"), *value;
     const char *problem = json_string_value(json_object_get(payload, "error"));
@@ -151,9 +150,9 @@ static json_t *take_addresses(struct control *control, json_t *payload,
     return json_object();
 }
 
-static json_t *take_certificate(struct control *control, json_t *payload,
-                                GError **error)
+static json_t *take_certificate(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     const char *name;
 
     if (!message_get_string(payload, "name", &name, error))
@@ -165,8 +164,9 @@ static json_t *take_certificate(struct control *control, json_t *payload,
     return json_object();
 }
 
-static json_t *decide(struct control *control, json_t *payload, GError **error)
+static json_t *decide(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     gint64 port, seconds = ASKS_REFUSE_S;
     const char *name, *reason = NULL;
     struct asks_decision decision;
@@ -189,9 +189,9 @@ static json_t *decide(struct control *control, json_t *payload, GError **error)
                      connections_decide(control->connections, &decision));
 }
 
-static json_t *tell_status(struct control *control, json_t *payload,
-                           GError **error)
+static json_t *tell_status(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     struct connections_counts counts = connections_count(control->connections);
 
     return json_pack("{s:I, s:I, s:I, s:{s:I, s:I}}", "connections",
@@ -229,17 +229,18 @@ static void add_open(const struct connection_report *report, void *opaque)
     json_array_append_new(opaque, report_to_json(report, "open"));
 }
 
-static json_t *list_connections(struct control *control, json_t *payload,
-                                GError **error)
+static json_t *list_connections(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     json_t *list = json_array();
 
     connections_list(control->connections, add_open, list);
     return json_pack("{s:o}", "connections", list);
 }
 
-static json_t *end(struct control *control, json_t *payload, GError **error)
+static json_t *end(void *opaque, json_t *payload, GError **error)
 {
+    struct control *control = opaque;
     json_t *answer = list_connections(control, payload, error);
 
     control->expects_end = true;
@@ -249,38 +250,14 @@ static json_t *end(struct control *control, json_t *payload, GError **error)
     return answer;
 }
 
-static json_t *carry_out(void *opaque, const char *type, json_t *payload,
-                         GError **error)
-{
-    if (strcmp(type, "configure") == 0)
-        return configure(opaque, payload, error);
-    if (strcmp(type, "resolved") == 0)
-        return take_addresses(opaque, payload, error);
-    if (strcmp(type, "certificate") == 0)
-        return take_certificate(opaque, payload, error);
-    if (strcmp(type, "decide") == 0)
-        return decide(opaque, payload, error);
-    if (strcmp(type, "status") == 0)
-        return tell_status(opaque, payload, error);
-    if (strcmp(type, "connections") == 0)
-        return list_connections(opaque, payload, error);
-    if (strcmp(type, "end") == 0)
-        return end(opaque, payload, error);
-    return NULL;
-}
-
-static void on_closed(void *opaque)
-{
-    struct control *control = opaque;
-
-    control->closed(control->opaque);
-}
-
-static const struct control_service service = {
-    .line_max = MAX_LINE,
-    .queue_max = MAX_QUEUE,
-    .carry_out = carry_out,
-    .closed = on_closed,
+static const struct control_operation operations[] = {
+    { "configure", configure },
+    { "resolved", take_addresses },
+    { "certificate", take_certificate },
+    { "decide", decide },
+    { "status", tell_status },
+    { "connections", list_connections },
+    { "end", end },
 };
 
 /* ---- events -------------------------------------------------------------- */
@@ -415,9 +392,16 @@ const struct connections_callbacks control_callbacks = {
 
 struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque)
 {
+    const struct control_service service = {
+        .line_max = MAX_LINE,
+        .queue_max = MAX_QUEUE,
+        .operations = operations,
+        .count = G_N_ELEMENTS(operations),
+        .closed = closed,
+        .closed_opaque = opaque,
+    };
     struct control *control = g_new0(struct control, 1);
 
-    control->closed = closed;
     control->opaque = opaque;
     control->server = control_server_new(fd, &service, control);
     return control;
