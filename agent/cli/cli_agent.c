@@ -93,8 +93,7 @@ int cli_agent(int argc, char **argv)
                            false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 1)
-        return cli_options_wrong("agent: '%s' is one argument too many",
-                                 argv[1]);
+        return cli_options_surplus("agent", argv[1]);
     /* GLib does not free a string that an option replaces, so the default is
      * set only here. */
     if (!log_level)

@@ -190,8 +190,7 @@ int cli_approve(int argc, char **argv)
     if (!cli_output_init(&output, "approve", &options))
         return CLI_USAGE;
     if (!parse_words(argv + 1, &name, &id))
-        return cli_options_wrong("approve: '%s' is one argument too many",
-                                 argv[3]);
+        return cli_options_surplus("approve", argv[3]);
     if (!id &&
         (answer.deny || answer.path || answer.read_only || answer.always))
         return cli_options_wrong("approve: name the request; '" CLI_PROGRAM

@@ -22,8 +22,6 @@
 #include "agent/sandbox/sandbox_store.h"
 #include "common/fd.h"
 
-enum { FOLLOW_MS = 200 };
-
 struct options {
     gboolean json, follow, verify, network;
 };
@@ -78,30 +76,31 @@ static void print_line(const struct audit_line *line, bool json)
     putchar('\n');
 }
 
-static bool lives(const char *name)
+static bool follow(const char *name)
 {
-    int fd = sandbox_store_open(name, NULL);
-    bool locked = fd >= 0 && sandbox_store_is_locked(fd);
+    fd_auto int fd = sandbox_store_open(name, NULL);
 
-    fd_close(&fd);
-    return locked;
+    return fd >= 0 && cli_sandbox_follow(fd);
+}
+
+static void print_more(struct audit_reader *reader, bool json)
+{
+    struct audit_line line;
+
+    while (audit_reader_next(reader, &line))
+        print_line(&line, json);
+    fflush(stdout);
 }
 
 static int print(struct audit_reader *reader, const char *name,
                  const struct options *options)
 {
-    struct audit_line line;
-    bool last = !options->follow;
-
-    for (;;) {
-        while (audit_reader_next(reader, &line))
-            print_line(&line, options->json);
-        fflush(stdout);
-        if (last || ferror(stdout))
-            return CLI_OK;
-        g_usleep(FOLLOW_MS * 1000);
-        last = !lives(name);
-    }
+    print_more(reader, options->json);
+    while (options->follow && follow(name))
+        print_more(reader, options->json);
+    if (options->follow)
+        print_more(reader, options->json);
+    return CLI_OK;
 }
 
 /* ---- checking ------------------------------------------------------------ */
@@ -172,8 +171,7 @@ int cli_audit(int argc, char **argv)
                            entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 2)
-        return cli_options_wrong("audit: '%s' is one argument too many",
-                                 argv[2]);
+        return cli_options_surplus("audit", argv[2]);
     if (options.verify && (options.json || options.follow))
         return cli_options_wrong("audit: --verify prints no records: omit "
                                  "--json and --follow");

@@ -159,8 +159,7 @@ static int parse_and_print(int argc, char **argv, struct cli_machine *machine)
                            entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 1)
-        return cli_options_wrong("config: '%s' is one argument too many",
-                                 argv[1]);
+        return cli_options_surplus("config", argv[1]);
     if (!cli_machine_check(machine, "config"))
         return CLI_USAGE;
     rows = list_rows(machine);

@@ -281,8 +281,7 @@ int cli_history(int argc, char **argv)
     if (cli_options_parse("- list the steps that can be undone, newest first",
                           entries, false, &argc, &argv)) {
         if (argc > 1)
-            cli_options_wrong("history: '%s' is one argument too many",
-                              argv[1]);
+            cli_options_surplus("history", argv[1]);
         else if (limit < 1 || limit > CLI_MAX_STEPS)
             cli_options_wrong("history: --limit is a number from 1");
         else if (cli_output_init(&output, "history", &options)) {

@@ -153,8 +153,7 @@ int cli_image_list(int argc, char **argv)
                            entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 1)
-        return cli_options_wrong("image list: '%s' is one argument too many",
-                                 argv[1]);
+        return cli_options_surplus("image list", argv[1]);
     if (!cli_output_init(&output, "image list", &options))
         return CLI_USAGE;
     list = list_images();

@@ -92,8 +92,7 @@ int cli_jobs(int argc, char **argv)
                            false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 2)
-        return cli_options_wrong("jobs: '%s' is one argument too many",
-                                 argv[2]);
+        return cli_options_surplus("jobs", argv[2]);
     if (!cli_output_init(&output, "jobs", &options))
         return CLI_USAGE;
     record = cli_sandbox_find(argv[1], CLI_SANDBOX_RUNNING);

@@ -19,8 +19,6 @@
 #include "agent/sandbox/sandbox_store.h"
 #include "common/fd.h"
 
-enum { FOLLOW_MS = 200 };
-
 struct logs {
     const struct sandbox_record *record;
     const char *file;
@@ -108,9 +106,7 @@ static int print(struct logs *logs)
     }
     open_log(logs, logs->file);
     read_more(logs);
-    while (logs->follow && !ferror(stdout) &&
-           sandbox_store_is_locked(logs->record->dir_fd)) {
-        g_usleep(FOLLOW_MS * 1000);
+    while (logs->follow && cli_sandbox_follow(logs->record->dir_fd)) {
         read_more(logs);
         reopen_if_new(logs);
     }
@@ -139,8 +135,7 @@ int cli_logs(int argc, char **argv)
                            false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 2)
-        return cli_options_wrong("logs: '%s' is one argument too many",
-                                 argv[2]);
+        return cli_options_surplus("logs", argv[2]);
     record = cli_sandbox_find(argc > 1 ? argv[1] : NULL, CLI_SANDBOX_ANY);
     if (!record)
         return CLI_FAILED;

@@ -251,7 +251,7 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
                            false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 1)
-        return cli_options_wrong("mcp: '%s' is one argument too many", argv[1]);
+        return cli_options_surplus("mcp", argv[1]);
     if (!cli_machine_check(&options->machine, "mcp"))
         return CLI_USAGE;
     if (options->deletes < 0 || options->overwrites < 0)

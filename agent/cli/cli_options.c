@@ -135,6 +135,12 @@ int cli_options_wrong(const char *format, ...)
     return CLI_USAGE;
 }
 
+int cli_options_surplus(const char *command, const char *argument)
+{
+    return cli_options_wrong("%s: '%s' is one argument too many", command,
+                             argument);
+}
+
 void cli_options_note_terminal(const char *protocol)
 {
     if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))

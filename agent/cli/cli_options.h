@@ -28,6 +28,9 @@ char *cli_options_printable(const char *text);
 /* Print an error in the command line; return CLI_USAGE. */
 int cli_options_wrong(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
+/* The same for an argument that the command does not take. */
+int cli_options_surplus(const char *command, const char *argument);
+
 /* If stdin is a terminal, print a note that this command speaks a protocol (a
  * noun) and how to end it. Call before stdin and stdout are taken. */
 void cli_options_note_terminal(const char *protocol);

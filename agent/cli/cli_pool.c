@@ -246,8 +246,7 @@ int cli_pool(int argc, char **argv)
         status = cli_options_wrong("pool: 'stop' is no argument; end the pool "
                                    "with: " CLI_PROGRAM " pool --size=0");
     else if (argc > 1)
-        status = cli_options_wrong("pool: '%s' is one argument too many",
-                                   argv[1]);
+        status = cli_options_surplus("pool", argv[1]);
     else
         status = check_and_run(&options, sized, aged, words);
     cli_machine_clear(machine);

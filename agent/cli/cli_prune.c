@@ -272,7 +272,7 @@ int cli_prune(int argc, char **argv)
                            entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 1)
-        cli_options_wrong("prune: '%s' is one argument too many", argv[1]);
+        cli_options_surplus("prune", argv[1]);
     else if (options.dir && !options.logs)
         cli_options_wrong("prune: -C needs --logs");
     else if (options.dir && !g_file_test(options.dir, G_FILE_TEST_IS_DIR))

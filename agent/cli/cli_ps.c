@@ -164,7 +164,7 @@ int cli_ps(int argc, char **argv)
     if (!cli_options_parse("- list sandboxes", entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 1)
-        return cli_options_wrong("ps: '%s' is one argument too many", argv[1]);
+        return cli_options_surplus("ps", argv[1]);
     if (!cli_output_init(&output, "ps", &options))
         return CLI_USAGE;
     records = sandbox_record_load_all(&error);
@@ -213,8 +213,7 @@ int cli_inspect(int argc, char **argv)
                            entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 2)
-        return cli_options_wrong("inspect: '%s' is one argument too many",
-                                 argv[2]);
+        return cli_options_surplus("inspect", argv[2]);
     record = cli_sandbox_find(argc > 1 ? argv[1] : NULL, CLI_SANDBOX_ANY);
     if (!record)
         return CLI_FAILED;

@@ -4,15 +4,17 @@
  */
 #include "agent/cli/cli_sandbox.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/client/api_link.h"
+#include "agent/sandbox/sandbox_store.h"
 #include "common/errors.h"
 #include "common/real_path.h"
 
-enum { ASK_MS = 10000 };
+enum { ASK_MS = 10000, FOLLOW_MS = 200 };
 
 static bool fits(const struct sandbox_record *record,
                  enum cli_sandbox_which which)
@@ -164,6 +166,29 @@ GPtrArray *cli_sandbox_find_all(char **words, enum cli_sandbox_which which)
         g_ptr_array_add(records, record);
     }
     return g_steal_pointer(&records);
+}
+
+GPtrArray *cli_sandbox_load_live(void)
+{
+    g_autoptr(GError) error = NULL;
+    GPtrArray *records = sandbox_record_load_all(&error);
+
+    if (!records)
+        cli_options_failed("%s", error->message);
+    for (guint i = records ? records->len : 0; i > 0; i--) {
+        if (!sandbox_record_is_live(records->pdata[i - 1]))
+            g_ptr_array_remove_index(records, i - 1);
+    }
+    return records;
+}
+
+bool cli_sandbox_follow(int dir_fd)
+{
+    bool lives = !ferror(stdout) && sandbox_store_is_locked(dir_fd);
+
+    if (lives)
+        g_usleep(FOLLOW_MS * 1000);
+    return lives;
 }
 
 json_t *cli_sandbox_ask(const struct sandbox_record *record, const char *type,

@@ -36,6 +36,14 @@ char *cli_sandbox_names(const GPtrArray *records);
  * error and return NULL (some exist, others not: NULL). */
 GPtrArray *cli_sandbox_find_all(char **words, enum cli_sandbox_which which);
 
+/* Return all sandboxes that run: a new array; or print an error and return
+ * NULL. */
+GPtrArray *cli_sandbox_load_live(void);
+
+/* For --follow: return false if the sandbox has ended, or stdout has; read its
+ * files once more then. Otherwise wait for more. dir_fd: of its folder. */
+bool cli_sandbox_follow(int dir_fd);
+
 /* Ask the sandbox's supervisor. Returns a new reference, or NULL and error. */
 json_t *cli_sandbox_ask(const struct sandbox_record *record, const char *type,
                         json_t *payload, GError **error);

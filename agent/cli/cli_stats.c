@@ -188,19 +188,9 @@ static void print_json(const GPtrArray *records, const struct sample *samples)
  * printing the error. */
 static GPtrArray *find(char **words)
 {
-    g_autoptr(GError) error = NULL;
-    GPtrArray *records;
-
     if (*words)
         return cli_sandbox_find_all(words, CLI_SANDBOX_LIVE);
-    records = sandbox_record_load_all(&error);
-    if (!records)
-        cli_options_failed("%s", error->message);
-    for (guint i = records ? records->len : 0; i > 0; i--) {
-        if (!sandbox_record_is_live(records->pdata[i - 1]))
-            g_ptr_array_remove_index(records, i - 1);
-    }
-    return records;
+    return cli_sandbox_load_live();
 }
 
 /* Print the figures, in the place of the lines printed before. Return the

@@ -135,20 +135,10 @@ gboolean cli_stop_sandbox(const struct sandbox_record *record,
 /* Find the sandboxes of the arguments, or with all those that run. */
 static GPtrArray *find(char **words, bool all)
 {
-    g_autoptr(GError) error = NULL;
-    GPtrArray *records;
-
     if (!all)
         return cli_sandbox_find_all(words, *words ? CLI_SANDBOX_ANY
                                                   : CLI_SANDBOX_LIVE);
-    records = sandbox_record_load_all(&error);
-    if (!records)
-        cli_options_failed("%s", error->message);
-    for (guint i = records ? records->len : 0; i > 0; i--) {
-        if (!sandbox_record_is_live(records->pdata[i - 1]))
-            g_ptr_array_remove_index(records, i - 1);
-    }
-    return records;
+    return cli_sandbox_load_live();
 }
 
 static int end_all(const GPtrArray *records, enum cli_stop_how how,

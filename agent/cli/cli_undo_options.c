@@ -36,8 +36,7 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
     guint64 steps = 1;
 
     if (argc > 2)
-        cli_options_wrong("%s: '%s' is one argument too many", command,
-                          argv[2]);
+        cli_options_surplus(command, argv[2]);
     else if (argc < 2 || g_ascii_string_to_unsigned(
                              argv[1], 10, 1, CLI_MAX_STEPS, &steps, NULL))
         return steps;

@@ -324,7 +324,7 @@ static int parse_and_start(int argc, char **argv, struct up *up)
                            entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 2)
-        return cli_options_wrong("up: '%s' is one argument too many", argv[2]);
+        return cli_options_surplus("up", argv[2]);
     up->name = argc > 1 ? argv[1] : NULL;
     return check(up) ? start(up) : CLI_USAGE;
 }

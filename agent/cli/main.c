@@ -132,8 +132,7 @@ static int help(int argc, char **argv)
                       NULL };
 
     if (argc > 2 && !two)
-        return cli_options_wrong("help: '%s' is one argument too many",
-                                 argv[2]);
+        return cli_options_surplus("help", argv[2]);
     if (argc >= 2 && !is_help(argv[1])) {
         words[argc - 1] = (char *)"--help";
         return run_command(argc, words);
