@@ -100,16 +100,21 @@ char *json_bytes_get(json_t *object, const char *key, size_t *ret_len)
     return copy;
 }
 
-json_t *json_bytes_path(const char *path)
+json_t *json_bytes_value(const char *key, const char *bytes)
 {
-    size_t len = strlen(path);
+    size_t len = strlen(bytes);
     json_t *object;
 
-    if (json_bytes_is_text(path, len))
-        return json_stringn(path, len);
+    if (json_bytes_is_text(bytes, len))
+        return json_stringn(bytes, len);
     object = json_object();
-    json_bytes_set(object, "path", path, len);
+    json_bytes_set(object, key, bytes, len);
     return object;
+}
+
+json_t *json_bytes_path(const char *path)
+{
+    return json_bytes_value("path", path);
 }
 
 char *json_bytes_get_path(json_t *value)

@@ -34,6 +34,10 @@ bool json_bytes_has_many_escapes(const void *data, size_t len);
  * length; NULL if the member is missing, not a string, or not valid base64. */
 char *json_bytes_get(json_t *object, const char *key, size_t *ret_len);
 
+/* Convert bytes to a JSON value: a string, or {key:...,"encoding":"base64"}, a
+ * new reference. */
+json_t *json_bytes_value(const char *key, const char *bytes);
+
 /* Convert a path to a JSON value: a string, or
  * {"path":...,"encoding":"base64"}, a new reference. json_bytes_get_path() is
  * the inverse: a new string, or NULL if the value is neither. */

@@ -15,6 +15,7 @@
 #include "agent/cli/cli_table.h"
 #include "agent/machine/guest_image.h"
 #include "common/json_bytes.h"
+#include "common/json_strings.h"
 
 static const char *const files[] = { "vmlinuz", "initrd", "rootfs.ext4" };
 
@@ -45,7 +46,6 @@ static json_t *describe(enum guest_image_place place, const char *images,
     g_auto(GStrv) tools = NULL;
     bool is_hidden = place == IMAGE_PLACE_SYSTEM &&
                      guest_image_place_has(IMAGE_PLACE_USER, name);
-    json_t *list;
     GStatBuf st;
 
     if (!valid || is_hidden || g_stat(kernel, &st) < 0)
@@ -53,13 +53,10 @@ static json_t *describe(enum guest_image_place place, const char *images,
     time = g_date_time_new_from_unix_utc(st.st_mtime);
     built = g_date_time_format(time, "%Y-%m-%dT%H:%M:%SZ");
     tools = guest_image_tools(name);
-    list = json_array();
-    for (char **tool = tools; tool && *tool; tool++)
-        json_array_append_new(list, json_string(*tool));
     return json_pack("{s:s, s:o, s:b, s:s, s:I, s:o}", "name", name, "path",
                      json_bytes_path(dir), "system",
                      place == IMAGE_PLACE_SYSTEM, "built", built, "bytes",
-                     (json_int_t)occupied(dir), "tools", list);
+                     (json_int_t)occupied(dir), "tools", json_strings(tools));
 }
 
 static gint compare_names(gconstpointer a, gconstpointer b)

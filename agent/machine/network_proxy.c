@@ -16,9 +16,11 @@
 #include "agent/machine/network_certificates.h"
 #include "agent/machine/network_hint.h"
 #include "agent/machine/network_process.h"
+#include "agent/machine/network_secrets.h"
 #include "agent/machine/trust_file.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/json_strings.h"
 #include "common/log.h"
 
 enum {
@@ -72,7 +74,7 @@ static void on_found(char *const *addresses, const char *canonical,
 {
     struct query *query = opaque;
     g_autofree char *excepted = NULL;
-    json_t *list, *answer;
+    json_t *answer;
 
     if (canonical && query->upstream < 0 &&
         network_policy_denies_name(&query->proxy->policy, canonical,
@@ -82,11 +84,9 @@ static void on_found(char *const *addresses, const char *canonical,
         problem = excepted;
         addresses = NULL;
     }
-    list = addresses ? json_array() : NULL;
-    for (; addresses && *addresses; addresses++)
-        json_array_append_new(list, json_string(*addresses));
-    answer = json_pack("{s:I, s:o?, s:s?}", "id", query->id, "addresses", list,
-                       "error", problem);
+    answer = json_pack("{s:I, s:o?, s:s?}", "id", query->id, "addresses",
+                       addresses ? json_strings(addresses) : NULL, "error",
+                       problem);
     if (query->upstream >= 0)
         json_object_set_new(answer, "upstream", json_integer(query->upstream));
     control_link_request(query->proxy->link, "resolved", answer, NULL, NULL);
@@ -220,36 +220,6 @@ static const struct control_link_callbacks link_callbacks = {
     .event = on_event,
     .closed = on_closed,
 };
-
-/* ---- secrets ------------------------------------------------------------- */
-
-static json_t *strings_to_json(char *const *words)
-{
-    json_t *list = json_array();
-
-    for (; *words; words++)
-        json_array_append_new(list, json_string(*words));
-    return list;
-}
-
-/* Return the list of proxy/secrets.h, with the values: a new one. */
-static json_t *secrets_to_json(const GPtrArray *secrets)
-{
-    json_t *list = json_array();
-
-    for (guint i = 0; i < secrets->len; i++) {
-        const struct secret *secret = g_ptr_array_index(secrets, i);
-
-        if (secret->value)
-            json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name",
-                                secret->name, "placeholder",
-                                secret->placeholder, "value", secret->value,
-                                "hosts", strings_to_json(secret->hosts),
-                                "headers", strings_to_json(secret->headers)));
-    }
-    return list;
-}
 
 /* ---- the process --------------------------------------------------------- */
 
@@ -404,7 +374,7 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
         proxy->link, "configure",
         json_pack("{s:o, s:o, s:o}", "network_policy",
                   network_policy_to_json(proxy->used), "secrets",
-                  secrets_to_json(guest_trust_secrets(proxy->trust)),
+                  network_secrets_to_json(guest_trust_secrets(proxy->trust)),
                   "upstreams", upstream_proxy_to_json(proxy->upstream)),
         ANSWER_MS, on_configured, proxy);
     return TRUE;

@@ -225,6 +225,14 @@ void network_records_miss_requests(struct network_records *records,
     records->requests_missed += miss(records, payload);
 }
 
+static json_t *describe_open(json_t *connection)
+{
+    json_t *record = describe(connection, "open");
+
+    json_object_set_new(record, "allow", json_null());
+    return record;
+}
+
 void network_records_add_open(struct network_records *records, json_t *open)
 {
     json_t *connection;
@@ -232,13 +240,9 @@ void network_records_add_open(struct network_records *records, json_t *open)
 
     json_array_foreach(open, i, connection)
     {
-        json_t *record;
-
         if (i == OPEN_MAX)
             break;
-        record = describe(connection, "open");
-        json_object_set_new(record, "allow", json_null());
-        keep(records, record);
+        keep(records, describe_open(connection));
     }
 }
 
@@ -263,8 +267,7 @@ json_t *network_records_to_json(const struct network_records *records,
 
         if (i == OPEN_MAX)
             break;
-        record = describe(connection, "open");
-        json_object_set_new(record, "allow", json_null());
+        record = describe_open(connection);
         json_object_set_new(record, "id", json_null());
         json_array_append_new(list, record);
     }

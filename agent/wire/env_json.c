@@ -39,14 +39,7 @@ gboolean env_from_json(json_t *payload, char ***ret_env, GError **error)
 
 json_t *env_value_to_json(const char *bytes)
 {
-    size_t len = strlen(bytes);
-    json_t *object;
-
-    if (json_bytes_is_text(bytes, len))
-        return json_stringn(bytes, len);
-    object = json_object();
-    json_bytes_set(object, "value", bytes, len);
-    return object;
+    return json_bytes_value("value", bytes);
 }
 
 json_t *env_to_json(char *const *env)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/errors.h"
+#include "common/json_strings.h"
 #include "common/message.h"
 
 static const char *const fields[] = { "name", "value_from", "hosts", "headers",
@@ -73,15 +74,6 @@ gboolean secrets_from_json(json_t *value, GPtrArray *list, GError **error)
     return TRUE;
 }
 
-static json_t *strings_to_json(char *const *words)
-{
-    json_t *list = json_array();
-
-    for (; *words; words++)
-        json_array_append_new(list, json_string(*words));
-    return list;
-}
-
 json_t *secrets_to_json(const GPtrArray *list)
 {
     json_t *all = json_array();
@@ -92,8 +84,8 @@ json_t *secrets_to_json(const GPtrArray *list)
         json_array_append_new(
             all, json_pack("{s:s, s:s, s:o, s:o}", "name", secret->name,
                            "value_from", secret->value_from, "hosts",
-                           strings_to_json(secret->hosts), "headers",
-                           strings_to_json(secret->headers)));
+                           json_strings(secret->hosts), "headers",
+                           json_strings(secret->headers)));
     }
     return all;
 }
