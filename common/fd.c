@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,13 @@ int fd_steal(int *fd)
 
     *fd = -1;
     return taken;
+}
+
+ssize_t fd_send(int fd, const void *data, size_t len)
+{
+    ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+
+    return n < 0 && errno == ENOTSOCK ? write(fd, data, len) : n;
 }
 
 int fd_write_all(int fd, const void *buf, size_t len)

@@ -19,6 +19,9 @@ int fd_steal(int *fd);
 
 #define fd_auto __attribute__((cleanup(fd_close)))
 
+/* Write once, as write(2); a socket that nothing reads raises no SIGPIPE. */
+ssize_t fd_send(int fd, const void *data, size_t len);
+
 /* Write all of buf, across short writes and EINTR. Return 0 or -errno; on error
  * a part may have been written. fd must be blocking. */
 int fd_write_all(int fd, const void *buf, size_t len);

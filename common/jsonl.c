@@ -291,14 +291,6 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* Write without SIGPIPE if the peer has hung up. */
-static ssize_t put(int fd, const void *data, size_t len)
-{
-    ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
-
-    return n < 0 && errno == ENOTSOCK ? write(fd, data, len) : n;
-}
-
 /* Write until the fd would block. Return false if the channel broke. */
 static bool write_some(struct jsonl_channel *channel)
 {
@@ -307,8 +299,8 @@ static bool write_some(struct jsonl_channel *channel)
     while ((line = g_queue_peek_head(&channel->lines))) {
         size_t len;
         const char *text = g_bytes_get_data(line, &len);
-        ssize_t n = put(channel->out_fd, text + channel->head_offset,
-                        len - channel->head_offset);
+        ssize_t n = fd_send(channel->out_fd, text + channel->head_offset,
+                            len - channel->head_offset);
 
         if (n < 0 && errno == EINTR)
             continue;
