@@ -153,26 +153,36 @@ static int receive(struct p9_conn *conn, int flags)
     return 1;
 }
 
+/* Wait for an event of the client, or to be woken. Return false if the
+ * connection must end. */
+static bool wait_any(struct p9_conn *conn, short events, short *ret_revents)
+{
+    struct pollfd fds[] = { { conn->fd, events, 0 },
+                            { conn->wake_fd, POLLIN, 0 } };
+    uint64_t count;
+
+    *ret_revents = 0;
+    if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
+        return errno == EINTR;
+    *ret_revents = fds[0].revents;
+    return !(fds[1].revents & POLLIN) ||
+           read(conn->wake_fd, &count, sizeof(count)) >= 0;
+}
+
 /* Return false if the connection must end. */
 static bool wait_and_receive(struct p9_conn *conn, bool reads, bool writes)
 {
-    struct pollfd fds[] = {
-        { conn->fd, (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), 0 },
-        { conn->wake_fd, POLLIN, 0 },
-    };
-    uint64_t count;
+    short events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+    short revents;
 
-    if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
-        return errno == EINTR;
-    if ((fds[1].revents & POLLIN) &&
-        read(conn->wake_fd, &count, sizeof(count)) < 0)
+    if (!wait_any(conn, events, &revents))
         return false;
-    if (fds[0].revents & (POLLERR | POLLNVAL))
+    if (revents & (POLLERR | POLLNVAL))
         return false;
-    if (fds[0].revents & POLLIN)
+    if (revents & POLLIN)
         return receive(conn, MSG_DONTWAIT) >= 0;
     /* POLLHUP alone: the client has gone while input is not polled. */
-    return !(fds[0].revents & POLLHUP);
+    return !(revents & POLLHUP);
 }
 
 /* Return whether handle_next() would handle or refuse a message now. */
@@ -235,16 +245,10 @@ static bool sleep_and_receive(struct p9_conn *conn)
 /* Wait until the client reads more. Return false if it no longer does. */
 static bool wait_writable(struct p9_conn *conn)
 {
-    struct pollfd fds[] = { { conn->fd, POLLOUT, 0 },
-                            { conn->wake_fd, POLLIN, 0 } };
-    uint64_t count;
+    short revents;
 
-    if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
-        return errno == EINTR;
-    if ((fds[1].revents & POLLIN) &&
-        read(conn->wake_fd, &count, sizeof(count)) < 0)
-        return false;
-    return !(fds[0].revents & (POLLERR | POLLHUP | POLLNVAL));
+    return wait_any(conn, POLLOUT, &revents) &&
+           !(revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
 /* Finish the connection: a client that has closed one direction may still wait
