@@ -8,46 +8,9 @@
 
 #include "tests/proxy/relay_talk.h"
 
-#define GET     "GET /x HTTP/1.1\r\n"
-#define HOST    "Host: " NAME "\r\n"
-#define POST    "POST /x HTTP/1.1\r\n" HOST
-#define DELETE  "DELETE /x HTTP/1.1\r\n" HOST
-#define OK      "HTTP/1.1 200 OK\r\n"
-#define EMPTY   OK "Content-Length: 0\r\n\r\n"
-#define CHUNKED "Transfer-Encoding: chunked\r\n"
-#define REQUEST GET HOST "\r\n"
+#define DELETE "DELETE /x HTTP/1.1\r\n" HOST
 
 static const size_t sizes[] = { 100000, 1, 2, 3, 7 };
-
-static bool has(const GString *text, const char *part)
-{
-    return strstr(text->str, part) != NULL;
-}
-
-static unsigned count(const GString *text, const char *part)
-{
-    unsigned found = 0;
-
-    for (const char *at = text->str; (at = strstr(at, part)); at++)
-        found++;
-    return found;
-}
-
-static struct talk *talk_of(bool tls, const char *guest, const char *server,
-                            size_t size)
-{
-    const struct talk_step steps[TALK_STEPS] = { G(guest), S(server) };
-    struct talk *talk = talk_new(tls);
-
-    talk_run(talk, steps, size);
-    return talk;
-}
-
-static bool is_over(struct talk *talk)
-{
-    return talk->relay->ops->is_over(talk->relay, HTTP_GUEST) &&
-           talk->relay->ops->is_over(talk->relay, HTTP_SERVER);
-}
 
 /* ---- the policy ---------------------------------------------------------- */
 
@@ -62,35 +25,35 @@ static void test_a_refused_request_keeps_the_connection(void)
     for (size_t i = 0; i < G_N_ELEMENTS(bodies) * G_N_ELEMENTS(sizes); i++) {
         const char *body = bodies[i / G_N_ELEMENTS(sizes)];
         g_autofree char *text = g_strconcat(DELETE, body, REQUEST, NULL);
-        struct talk *talk = talk_of(true, text, EMPTY,
-                                    sizes[i % G_N_ELEMENTS(sizes)]);
+        struct talk *talk = talk_both(talk_new(true), text, EMPTY,
+                                      sizes[i % G_N_ELEMENTS(sizes)]);
 
         g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==, REQUEST);
         g_assert_true(g_str_has_prefix(talk->received[HTTP_GUEST]->str,
                                        "HTTP/1.1 403 Forbidden\r\n"));
         g_assert_true(g_str_has_suffix(talk->received[HTTP_GUEST]->str, EMPTY));
-        g_assert_true(has(talk->received[HTTP_GUEST], "Stepback refused"));
-        g_assert_false(has(talk->received[HTTP_GUEST], "close"));
+        g_assert_true(talk_has(talk->received[HTTP_GUEST], "Stepback refused"));
+        g_assert_false(talk_has(talk->received[HTTP_GUEST], "close"));
         g_assert_cmpstr(talk->exchanges->str, ==,
                         "DELETE /x refused the network policy does not allow "
                         "the request\nGET /x 200\n");
-        g_assert_false(is_over(talk));
+        g_assert_false(talk_is_over(talk));
         talk_free(talk);
     }
 }
 
 static void test_paths_are_judged_without_the_query(void)
 {
-    struct talk *talk = talk_of(true,
-                                "GET /x?/private HTTP/1.1\r\n" HOST "\r\n"
-                                "GET /private?x HTTP/1.1\r\n" HOST "\r\n"
-                                "GET /x/../private HTTP/1.1\r\n" HOST "\r\n",
-                                EMPTY, 1000);
+    struct talk *talk = talk_both(talk_new(true),
+                                  "GET /x?/private HTTP/1.1\r\n" HOST "\r\n"
+                                  "GET /private?x HTTP/1.1\r\n" HOST "\r\n"
+                                  "GET /x/../private HTTP/1.1\r\n" HOST "\r\n",
+                                  EMPTY, 1000);
 
-    g_assert_cmpuint(count(talk->received[HTTP_SERVER], "GET "), ==, 1);
-    g_assert_cmpuint(count(talk->received[HTTP_GUEST], " 403 "), ==, 2);
-    g_assert_true(has(talk->exchanges, "GET /private refused"));
-    g_assert_true(has(talk->exchanges, "GET /x/../private refused"));
+    g_assert_cmpuint(talk_count(talk->received[HTTP_SERVER], "GET "), ==, 1);
+    g_assert_cmpuint(talk_count(talk->received[HTTP_GUEST], " 403 "), ==, 2);
+    g_assert_true(talk_has(talk->exchanges, "GET /private refused"));
+    g_assert_true(talk_has(talk->exchanges, "GET /x/../private refused"));
     talk_free(talk);
 }
 
@@ -110,12 +73,12 @@ static void test_a_request_with_a_body_is_the_last_one(void)
 
         talk_send(talk, HTTP_GUEST, text, strlen(text), 1000);
         talk_send(talk, HTTP_SERVER, EMPTY, strlen(EMPTY), 1000);
-        g_assert_true(divides == has(talk->received[HTTP_SERVER],
-                                     "Connection: close\r\n\r\n"));
-        g_assert_true(divides == has(talk->received[HTTP_GUEST],
-                                     "Connection: close\r\n\r\n"));
-        g_assert_true(divides != has(talk->received[HTTP_SERVER], GET));
-        g_assert_true(divides == is_over(talk));
+        g_assert_true(divides == talk_has(talk->received[HTTP_SERVER],
+                                          "Connection: close\r\n\r\n"));
+        g_assert_true(divides == talk_has(talk->received[HTTP_GUEST],
+                                          "Connection: close\r\n\r\n"));
+        g_assert_true(divides != talk_has(talk->received[HTTP_SERVER], GET));
+        g_assert_true(divides == talk_is_over(talk));
         talk_free(talk);
     }
 }
@@ -123,10 +86,10 @@ static void test_a_request_with_a_body_is_the_last_one(void)
 /* The request has its response by then. */
 static void test_refused_trailers_are_reported(void)
 {
-    struct talk *talk = talk_of(true,
-                                POST CHUNKED "\r\n"
-                                             "5\r\nhello\r\n",
-                                EMPTY, 1000);
+    struct talk *talk = talk_both(talk_new(true),
+                                  POST CHUNKED "\r\n"
+                                               "5\r\nhello\r\n",
+                                  EMPTY, 1000);
     static const char trailer[] = "0\r\nAuthorization: " PLACE "\r\n\r\n";
 
     talk_send(talk, HTTP_GUEST, trailer, strlen(trailer), 1000);
@@ -154,15 +117,15 @@ static void test_other_methods_and_paths_are_judged(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autofree char *text = g_strconcat(POST, bad[i], "\r\n\r\n", NULL);
-        struct talk *talk = talk_of(true, text, "", 1000);
+        struct talk *talk = talk_both(talk_new(true), text, "", 1000);
 
         g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==, "");
-        g_assert_true(has(talk->exchanges, "POST /x refused"));
+        g_assert_true(talk_has(talk->exchanges, "POST /x refused"));
         talk_free(talk);
     }
     for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
         g_autofree char *text = g_strconcat(POST, good[i], "\r\n\r\n", NULL);
-        struct talk *talk = talk_of(true, text, EMPTY, 1000);
+        struct talk *talk = talk_both(talk_new(true), text, EMPTY, 1000);
 
         g_assert_cmpstr(talk->exchanges->str, ==, "POST /x 200\n");
         talk_free(talk);
@@ -177,7 +140,7 @@ static void test_many_methods_are_refused(void)
     for (unsigned i = 0; i < 5; i++)
         g_string_append(text, "X-Method-Override: PUT\r\n");
     g_string_append(text, "\r\n");
-    talk = talk_of(true, text->str, "", 1000);
+    talk = talk_both(talk_new(true), text->str, "", 1000);
     g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==, "");
     talk_free(talk);
     g_string_free(text, TRUE);
@@ -194,21 +157,22 @@ static void test_a_refusal_names_the_entry(void)
     g_assert_no_error(error);
     talk->context.policy = policy;
     talk_send(talk, HTTP_GUEST, POST "\r\n", strlen(POST "\r\n"), 1000);
-    g_assert_true(has(talk->received[HTTP_GUEST],
-                      "Add POST:" NAME " to --network to allow it."));
-    g_assert_true(has(talk->exchanges, "[POST:" NAME "]"));
+    g_assert_true(talk_has(talk->received[HTTP_GUEST],
+                           "Add POST:" NAME " to --network to allow it."));
+    g_assert_true(talk_has(talk->exchanges, "[POST:" NAME "]"));
     talk_free(talk);
     g_free(policy);
 }
 
 static void test_a_refused_HEAD_has_no_body(void)
 {
-    struct talk *talk = talk_of(
-        true, "HEAD /private HTTP/1.1\r\n" HOST "\r\n" REQUEST, EMPTY, 1000);
+    struct talk *talk = talk_both(
+        talk_new(true), "HEAD /private HTTP/1.1\r\n" HOST "\r\n" REQUEST, EMPTY,
+        1000);
 
-    g_assert_true(has(talk->received[HTTP_GUEST], "403 Forbidden"));
-    g_assert_false(has(talk->received[HTTP_GUEST], "Stepback"));
-    g_assert_true(has(talk->received[HTTP_GUEST], "\r\n\r\n" EMPTY));
+    g_assert_true(talk_has(talk->received[HTTP_GUEST], "403 Forbidden"));
+    g_assert_false(talk_has(talk->received[HTTP_GUEST], "Stepback"));
+    g_assert_true(talk_has(talk->received[HTTP_GUEST], "\r\n\r\n" EMPTY));
     talk_free(talk);
 }
 
@@ -222,13 +186,14 @@ static void test_a_refused_request_that_expects_100_ends(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(requests); i++) {
-        struct talk *talk = talk_of(true, requests[i], "", 1000);
+        struct talk *talk = talk_both(talk_new(true), requests[i], "", 1000);
 
         g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==, "");
-        g_assert_true(has(talk->received[HTTP_GUEST], "403 Forbidden"));
-        g_assert_true(has(talk->received[HTTP_GUEST], "Connection: close"));
-        g_assert_true(talk->failed && is_over(talk));
-        g_assert_cmpuint(count(talk->exchanges, "refused"), ==, 1);
+        g_assert_true(talk_has(talk->received[HTTP_GUEST], "403 Forbidden"));
+        g_assert_true(
+            talk_has(talk->received[HTTP_GUEST], "Connection: close"));
+        g_assert_true(talk->failed && talk_is_over(talk));
+        g_assert_cmpuint(talk_count(talk->exchanges, "refused"), ==, 1);
         talk_free(talk);
     }
 }
@@ -245,15 +210,16 @@ static void test_secrets_reach_the_server_alone(void)
         "0\r\nX-Sum: " VALUE "\r\n\r\n";
 
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
-        struct talk *talk = talk_of(true, GET HOST AUTH PLACE "\r\n\r\n",
-                                    response, sizes[i]);
+        struct talk *talk = talk_both(
+            talk_new(true), GET HOST AUTH PLACE "\r\n\r\n", response, sizes[i]);
 
         g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==,
                         GET HOST AUTH VALUE "\r\n\r\n");
-        g_assert_false(has(talk->received[HTTP_GUEST], VALUE));
-        g_assert_false(has(talk->received[HTTP_GUEST], "dXNlcjp2YW"));
-        g_assert_cmpuint(count(talk->received[HTTP_GUEST], PLACE), ==, 4);
-        g_assert_true(has(talk->received[HTTP_GUEST], "B: dXNlcjpzdGVwYmFj"));
+        g_assert_false(talk_has(talk->received[HTTP_GUEST], VALUE));
+        g_assert_false(talk_has(talk->received[HTTP_GUEST], "dXNlcjp2YW"));
+        g_assert_cmpuint(talk_count(talk->received[HTTP_GUEST], PLACE), ==, 4);
+        g_assert_true(
+            talk_has(talk->received[HTTP_GUEST], "B: dXNlcjpzdGVwYmFj"));
         talk_free(talk);
     }
 }
@@ -275,13 +241,14 @@ static void test_placeholders_elsewhere_are_refused(void)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *text = g_strconcat(GET HOST, cases[i].field,
                                             "\r\n\r\n" REQUEST, NULL);
-        struct talk *talk = talk_of(cases[i].tls, text, EMPTY, 1000);
+        struct talk *talk = talk_both(talk_new(cases[i].tls), text, EMPTY,
+                                      1000);
 
         g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==, REQUEST);
-        g_assert_true(has(talk->received[HTTP_GUEST], "403 Forbidden"));
-        g_assert_true(has(talk->exchanges, "GET /x refused a secret's"));
-        g_assert_true(has(talk->exchanges, cases[i].reason));
-        g_assert_true(has(talk->exchanges, "GET /x 200"));
+        g_assert_true(talk_has(talk->received[HTTP_GUEST], "403 Forbidden"));
+        g_assert_true(talk_has(talk->exchanges, "GET /x refused a secret's"));
+        g_assert_true(talk_has(talk->exchanges, cases[i].reason));
+        g_assert_true(talk_has(talk->exchanges, "GET /x 200"));
         talk_free(talk);
     }
 }

@@ -9,45 +9,7 @@
 #include "proxy/http_requests.h"
 #include "tests/proxy/relay_talk.h"
 
-#define GET     "GET /x HTTP/1.1\r\n"
-#define HOST    "Host: " NAME "\r\n"
-#define POST    "POST /x HTTP/1.1\r\n" HOST
-#define OK      "HTTP/1.1 200 OK\r\n"
-#define EMPTY   OK "Content-Length: 0\r\n\r\n"
-#define CHUNKED "Transfer-Encoding: chunked\r\n"
-#define REQUEST GET HOST "\r\n"
-
 static const size_t sizes[] = { 100000, 1, 2, 3, 7 };
-
-static bool has(const GString *text, const char *part)
-{
-    return strstr(text->str, part) != NULL;
-}
-
-static unsigned count(const GString *text, const char *part)
-{
-    unsigned found = 0;
-
-    for (const char *at = text->str; (at = strstr(at, part)); at++)
-        found++;
-    return found;
-}
-
-static struct talk *talk_of(bool tls, const char *guest, const char *server,
-                            size_t size)
-{
-    const struct talk_step steps[TALK_STEPS] = { G(guest), S(server) };
-    struct talk *talk = talk_new_whole(tls);
-
-    talk_run(talk, steps, size);
-    return talk;
-}
-
-static bool is_over(struct talk *talk)
-{
-    return talk->relay->ops->is_over(talk->relay, HTTP_GUEST) &&
-           talk->relay->ops->is_over(talk->relay, HTTP_SERVER);
-}
 
 /* ---- malformed requests -------------------------------------------------- */
 
@@ -116,18 +78,19 @@ static void test_malformed_requests_end_the_connection(void)
         const char *bad = bad_requests[i / G_N_ELEMENTS(sizes)].bad;
         const char *reason = bad_requests[i / G_N_ELEMENTS(sizes)].reason;
         g_autofree char *text = g_strconcat(good, bad, REQUEST, NULL);
-        struct talk *talk = talk_of(true, text, "",
-                                    sizes[i % G_N_ELEMENTS(sizes)]);
+        struct talk *talk = talk_both(talk_new_whole(true), text, "",
+                                      sizes[i % G_N_ELEMENTS(sizes)]);
         const char *problem = talk->relay->ops->problem(talk->relay);
 
         if (!talk->failed || !strstr(problem, reason))
             g_error("%s: %s", problem, text);
         g_assert_cmpstr(talk->received[HTTP_SERVER]->str, ==, good);
-        g_assert_cmpuint(count(talk->received[HTTP_GUEST], "403 Forbidden"), ==,
-                         1);
-        g_assert_true(has(talk->received[HTTP_GUEST], "Connection: close"));
-        g_assert_true(is_over(talk));
-        g_assert_false(has(talk->exchanges, "200"));
+        g_assert_cmpuint(
+            talk_count(talk->received[HTTP_GUEST], "403 Forbidden"), ==, 1);
+        g_assert_true(
+            talk_has(talk->received[HTTP_GUEST], "Connection: close"));
+        g_assert_true(talk_is_over(talk));
+        g_assert_false(talk_has(talk->exchanges, "200"));
         talk_free(talk);
     }
 }
@@ -140,17 +103,19 @@ static void test_long_heads(void)
     while (head->len < HTTP_HEAD_MAX - 4)
         g_string_append_c(head, 'y');
     g_string_append(head, "\r\n\r\n");
-    talk = talk_of(true, head->str, EMPTY, 100000);
+    talk = talk_both(talk_new_whole(true), head->str, EMPTY, 100000);
     g_assert_cmpstr(talk->exchanges->str, ==, "GET /x 200\n");
     talk_free(talk);
     /* The last line would fit, the empty one does not. */
     g_string_insert(head, (gssize)head->len - 4, "y");
-    talk = talk_of(true, head->str, EMPTY, 1000);
-    g_assert_true(talk->failed && has(talk->received[HTTP_GUEST], "too long"));
+    talk = talk_both(talk_new_whole(true), head->str, EMPTY, 1000);
+    g_assert_true(talk->failed &&
+                  talk_has(talk->received[HTTP_GUEST], "too long"));
     talk_free(talk);
     g_string_insert(head, (gssize)head->len - 4, "y");
-    talk = talk_of(true, head->str, EMPTY, 1000);
-    g_assert_true(talk->failed && has(talk->received[HTTP_GUEST], "too long"));
+    talk = talk_both(talk_new_whole(true), head->str, EMPTY, 1000);
+    g_assert_true(talk->failed &&
+                  talk_has(talk->received[HTTP_GUEST], "too long"));
     talk_free(talk);
     g_string_free(head, TRUE);
 }
@@ -165,7 +130,7 @@ static void test_a_malformed_request_waits_for_the_response(void)
     talk_send(talk, HTTP_SERVER, response, strlen(response), 1);
     talk_send(talk, HTTP_GUEST, "\r\n", 2, 1);
     g_assert_true(g_str_has_prefix(talk->received[HTTP_GUEST]->str, response));
-    g_assert_cmpuint(count(talk->received[HTTP_GUEST], "403 "), ==, 1);
+    g_assert_cmpuint(talk_count(talk->received[HTTP_GUEST], "403 "), ==, 1);
     talk_free(talk);
 }
 
@@ -208,27 +173,29 @@ static void test_malformed_responses_end_the_connection(void)
          i++) {
         const char *text = bad_responses[i / G_N_ELEMENTS(sizes)].response;
         const char *reason = bad_responses[i / G_N_ELEMENTS(sizes)].reason;
-        struct talk *talk = talk_of(true, REQUEST, text,
-                                    sizes[i % G_N_ELEMENTS(sizes)]);
+        struct talk *talk = talk_both(talk_new_whole(true), REQUEST, text,
+                                      sizes[i % G_N_ELEMENTS(sizes)]);
         const char *problem = talk->relay->ops->problem(talk->relay);
 
         if (!talk->failed || !strstr(problem, reason))
             g_error("%s: %s", problem, text);
         g_assert_true(g_str_has_prefix(talk->received[HTTP_GUEST]->str,
                                        "HTTP/1.1 502 Bad Gateway\r\n"));
-        g_assert_true(is_over(talk));
-        g_assert_true(has(talk->exchanges, "GET /x the server's response is"));
+        g_assert_true(talk_is_over(talk));
+        g_assert_true(
+            talk_has(talk->exchanges, "GET /x the server's response is"));
         talk_free(talk);
     }
 }
 
 static void test_chunks_for_HTTP_1_0_are_refused(void)
 {
-    struct talk *talk = talk_of(true, "GET / HTTP/1.0\r\n" HOST "\r\n",
-                                OK CHUNKED "\r\n0\r\n\r\n", 1000);
+    struct talk *talk = talk_both(talk_new_whole(true),
+                                  "GET / HTTP/1.0\r\n" HOST "\r\n",
+                                  OK CHUNKED "\r\n0\r\n\r\n", 1000);
 
     g_assert_true(talk->failed);
-    g_assert_true(has(talk->received[HTTP_GUEST], "502 Bad Gateway"));
+    g_assert_true(talk_has(talk->received[HTTP_GUEST], "502 Bad Gateway"));
     talk_free(talk);
 }
 
@@ -249,7 +216,7 @@ static void test_malformed_bodies_end_the_connection(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *all = g_strconcat(cases[i].good, cases[i].bad, NULL);
-        struct talk *talk = talk_of(true, REQUEST, all, 1);
+        struct talk *talk = talk_both(talk_new_whole(true), REQUEST, all, 1);
 
         g_assert_true(talk->failed);
         g_assert_nonnull(
@@ -266,7 +233,7 @@ static void test_a_server_must_not_speak_first(void)
 
     g_assert_true(talk->relay->ops->wants(talk->relay, HTTP_SERVER));
     talk_send(talk, HTTP_SERVER, EMPTY, strlen(EMPTY), 1000);
-    g_assert_true(talk->failed && is_over(talk));
+    g_assert_true(talk->failed && talk_is_over(talk));
     talk_free(talk);
 }
 

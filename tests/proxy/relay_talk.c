@@ -181,3 +181,32 @@ void talk_run(struct talk *talk, const struct talk_step *steps, size_t size)
             talk_end(talk, steps[i].side);
     }
 }
+
+struct talk *talk_both(struct talk *talk, const char *guest, const char *server,
+                       size_t size)
+{
+    const struct talk_step steps[TALK_STEPS] = { G(guest), S(server) };
+
+    talk_run(talk, steps, size);
+    return talk;
+}
+
+bool talk_is_over(const struct talk *talk)
+{
+    return talk->relay->ops->is_over(talk->relay, HTTP_GUEST) &&
+           talk->relay->ops->is_over(talk->relay, HTTP_SERVER);
+}
+
+bool talk_has(const GString *text, const char *part)
+{
+    return strstr(text->str, part) != NULL;
+}
+
+unsigned talk_count(const GString *text, const char *part)
+{
+    unsigned found = 0;
+
+    for (const char *at = text->str; (at = strstr(at, part)); at++)
+        found++;
+    return found;
+}

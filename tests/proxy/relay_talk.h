@@ -22,6 +22,19 @@
 #define VALUE "value-of-the-token"
 #define OTHER "stepback-ABCDEFGHIJKLMNOPQRSTUVWX"
 
+/* Parts of requests and responses. */
+#define GET     "GET /x HTTP/1.1\r\n"
+#define HOST    "Host: " NAME "\r\n"
+#define POST    "POST /x HTTP/1.1\r\n" HOST
+#define OK      "HTTP/1.1 200 OK\r\n"
+#define EMPTY   OK "Content-Length: 0\r\n\r\n"
+#define CHUNKED "Transfer-Encoding: chunked\r\n"
+#define REQUEST GET HOST "\r\n"
+#define UPGRADE GET HOST "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+#define SWITCHED                                                               \
+    "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n"                         \
+    "Connection: Upgrade\r\n\r\n"
+
 enum { TALK_STEPS = 12 };
 
 /* A side sends a text, or ends (NULL). The last step has end set. */
@@ -74,5 +87,16 @@ void talk_pump(struct talk *talk);
 
 /* Send each step, in parts of this size. */
 void talk_run(struct talk *talk, const struct talk_step *steps, size_t size);
+
+/* Send a text of the guest, then one of the server. Return talk. */
+struct talk *talk_both(struct talk *talk, const char *guest, const char *server,
+                       size_t size);
+
+/* Return whether both sides end. */
+bool talk_is_over(const struct talk *talk);
+
+/* Search received bytes or exchanges. */
+bool talk_has(const GString *text, const char *part);
+unsigned talk_count(const GString *text, const char *part);
 
 #endif
