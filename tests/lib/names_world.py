@@ -30,8 +30,10 @@ import ssl
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
-import time
+
+from far_network import FarNetwork, serve_far, sh
 
 ADDRESS, ADDRESS6, DNS, HOST = ("198.51.100.7", "2001:db8:1::7", "198.51.100.53",
                                 "192.0.2.1")
@@ -48,10 +50,6 @@ NAMES = {
     "rebind.example.test": [ADDRESS],  # every second time 127.0.0.1
 }
 TURN = itertools.cycle(([ADDRESS], ["127.0.0.1"]))
-
-
-def sh(line):
-    subprocess.run(line, shell=True, check=True)
 
 
 # ---- the test's side ---------------------------------------------------------
@@ -75,7 +73,7 @@ def cannot_be_trusted():
     return None if os.path.exists(BUNDLE) else "there is no " + BUNDLE
 
 
-class World:
+class World(FarNetwork):
     def __init__(self, folder, *modules):
         self.folder = folder
         self.asked_file = folder + "/asked"
@@ -83,23 +81,7 @@ class World:
             file.write(f"nameserver {DNS}\nsearch corp.test\n"
                        "options timeout:1 attempts:1\n")
         sh(f"mount --bind {folder}/resolv.conf $(realpath /etc/resolv.conf)")
-        sh("ip link set lo up && ip link add near type veth peer name far")
-        self.process = subprocess.Popen(
-            ["unshare", "-n", sys.executable, "-B", os.path.abspath(__file__), folder,
-             *modules],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        while os.readlink(f"/proc/{self.process.pid}/ns/net") == \
-                os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
-        sh(f"ip link set far netns {self.process.pid} && ip link set near up && "
-           f"ip addr add {HOST}/24 dev near && "
-           "ip addr add 2001:db8::1/64 dev near nodad")
-        self.process.stdin.write(b"go\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline() != b"ready\n":
-            sys.exit("the world did not start")
-        sh("ip route add default via 192.0.2.2 && "
-           "ip route add default via 2001:db8::2")
+        super().__init__(os.path.abspath(__file__), folder, *modules)
 
     def asked(self):
         """The names that were asked of the name server."""
@@ -119,9 +101,22 @@ class World:
         finally:
             sh(f"umount $(realpath {BUNDLE})")
 
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+
+@contextlib.contextmanager
+def entered(*modules, needs_trust=False):
+    """A World, in namespaces of its own. Ends the program with TAP's skip if that
+    cannot be."""
+    why = enter() or (needs_trust and cannot_be_trusted())
+    if why:
+        print("1..0 # SKIP " + why)
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        world = World(folder, *modules)
+        try:
+            yield world
+        finally:
+            world.close()
 
 
 # ---- the world's side --------------------------------------------------------
@@ -265,16 +260,8 @@ def make_certificate(folder):
     return context
 
 
-def world(folder, *modules):
-    """The other end; runs until its input ends."""
-    sys.stdin.readline()
+def begin(folder, modules):
     context = make_certificate(folder)
-    sh("ip link set lo up && ip link set far up && "
-       "ip addr add 192.0.2.2/24 dev far && "
-       "ip addr add 2001:db8::2/64 dev far nodad")
-    for address in (ADDRESS + "/32", DNS + "/32", "169.254.169.254/32",
-                    "10.9.9.9/32", ADDRESS6 + "/128 nodad"):
-        sh(f"ip addr add {address.split()[0]} dev lo {' '.join(address.split()[1:])}")
     for address in (ADDRESS, "169.254.169.254", "10.9.9.9"):
         serve_http(socket.AF_INET, address, 80)
         serve_http(socket.AF_INET, address, 443, context)
@@ -287,9 +274,8 @@ def world(folder, *modules):
     for module in modules:
         NAMES.update(importlib.import_module(module).serve(folder, context))
     serve_names(folder + "/asked")
-    print("ready", flush=True)
-    sys.stdin.read()
 
 
 if __name__ == "__main__":
-    world(*sys.argv[1:])
+    serve_far((ADDRESS, DNS, "169.254.169.254", "10.9.9.9", ADDRESS6),
+              lambda: begin(sys.argv[1], sys.argv[2:]))

@@ -10,6 +10,8 @@ import struct
 import subprocess
 import time
 
+from tap_functions import Failed
+
 PROGRAM = os.path.join(os.environ.get("STEPBACK_LIBEXECDIR", os.getcwd()),
                        "stepback-net")
 MAC = bytes.fromhex("525400123456")
@@ -18,10 +20,6 @@ IP, IP6 = "10.0.2.15", "fec0::5054:ff:fe12:3456"
 ICMP, TCP, UDP, ICMP6 = 1, 6, 17, 58
 NUMBERS = itertools.count(1000)  # of packets that come in parts
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
-
-
-class Failed(Exception):
-    pass
 
 
 def packed(address):

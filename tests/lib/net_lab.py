@@ -9,10 +9,10 @@ server, of a kind: it answers whatever it is asked with the same 4 bytes.
 """
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
+
+from far_network import FarNetwork, enter as enter_network, serve_far, sh  # noqa: F401
 
 LISTED, NEAR_LISTED, UNLISTED = "198.51.100.7", "198.51.100.8", "203.0.113.9"
 LISTED6, UNLISTED6 = "2001:db8:1::7", "2001:db8:2::9"
@@ -35,21 +35,8 @@ WORLD = [LISTED, NEAR_LISTED, UNLISTED, METADATA, DNS, LISTED6, UNLISTED6,
 PORT = 8000
 
 
-def sh(line):
-    subprocess.run(line, shell=True, check=True)
-
-
 def enter():
-    """Run this program again in a network of its own. Ends it with a reason if
-    there can be none."""
-    if os.environ.get("NET_LAB") == "inside":
-        return None
-    user = [] if os.geteuid() == 0 else ["--map-root-user"]
-    if subprocess.run(["unshare", "-n", *user, "ip", "link", "set", "lo", "up"],
-                      stderr=subprocess.DEVNULL).returncode != 0:
-        return "network namespaces are unavailable"
-    os.environ["NET_LAB"] = "inside"
-    os.execvp("unshare", ["unshare", "-n", *user, sys.executable, *sys.argv])
+    return enter_network("NET_LAB")
 
 
 def serve_tcp(family, address, port, answer):
@@ -116,50 +103,21 @@ def serve(address, port=PORT, answer=None):
     serve_udp(family, address, port, answer)
 
 
-def world():
-    """The other end; runs until its input ends."""
-    sys.stdin.readline()  # the link is there
-    sh("ip link set lo up && ip link set far up && "
-       "ip addr add 192.0.2.2/24 dev far && "
-       "ip addr add 2001:db8::2/64 dev far nodad")
-    for address in WORLD:
-        sh(f"ip addr add {address}/32 dev lo" if ":" not in address else
-           f"ip addr add {address}/128 dev lo nodad")
+def begin():
     for address in WORLD:
         serve(address)
     serve(DNS, 53, b"dns!")
     serve_port(LISTED)
-    print("ready", flush=True)
-    sys.stdin.read()
 
 
-class Lab:
+class Lab(FarNetwork):
     def __init__(self):
-        sh("ip link set lo up && ip link add near type veth peer name far")
-        self.process = subprocess.Popen(
-            ["unshare", "-n", sys.executable, os.path.abspath(__file__)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        while os.readlink(f"/proc/{self.process.pid}/ns/net") == \
-                os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
-        sh(f"ip link set far netns {self.process.pid} && ip link set near up && "
-           f"ip addr add {OWN}/24 dev near && "
-           "ip addr add 2001:db8::1/64 dev near nodad")
-        self.process.stdin.write(b"go\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline() != b"ready\n":
-            sys.exit("the world did not start")
-        sh("ip route add default via 192.0.2.2 && "
-           "ip route add default via 2001:db8::2")
+        super().__init__(os.path.abspath(__file__))
         serve("127.0.0.1", answer=b"loopback")
         serve("::1", answer=b"loopback6")
         serve(OWN, answer=b"own")
         serve("2001:db8::1", answer=b"own6")
 
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
 
 if __name__ == "__main__":
-    world()
+    serve_far(WORLD, begin)

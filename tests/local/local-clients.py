@@ -5,7 +5,6 @@ isolation. vm-names.py has it in a machine.
 """
 import os
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -20,13 +19,7 @@ def begin(place):
 
 
 if __name__ == "__main__":
-    why = names_world.enter() or names_world.cannot_be_trusted()
-    if why:
-        print("1..0 # SKIP " + why)
-        sys.exit(0)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        world = names_world.World(folder, "client_servers")
+    with names_world.entered("client_servers", needs_trust=True) as world:
         table = net_clients.Table(world, begin)
         net_clients.add_tests(table)
         try:
@@ -34,4 +27,3 @@ if __name__ == "__main__":
                 main(mounts=True)
         finally:
             table.close()
-            world.close()

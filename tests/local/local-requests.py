@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -180,14 +179,5 @@ def what_is_open_is_recorded(place):
 
 
 if __name__ == "__main__":
-    why = names_world.enter() or names_world.cannot_be_trusted()
-    if why:
-        print("1..0 # SKIP " + why)
-        sys.exit(0)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        WORLD = names_world.World(folder)
-        try:
-            main(mounts=True)
-        finally:
-            WORLD.close()
+    with names_world.entered(needs_trust=True) as WORLD:
+        main(mounts=True)

@@ -8,12 +8,12 @@ import os
 import resource
 import socket
 import sys
-import tempfile
 import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import names_world  # noqa: E402
+from byte_relay import connect_port, join, read_head  # noqa: E402
 from local_case import LOCAL, call, need  # noqa: E402
 from sandbox_case import Client, sandbox_test  # noqa: E402
 from pty_client import Terminal  # noqa: E402
@@ -43,30 +43,16 @@ class Upstream:
                              daemon=True).start()
 
     def serve(self, connection):
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            data = connection.recv(1)
-            if not data:
-                return
-            head += data
-        lines = head.decode().split("\r\n")
+        head = read_head(connection)
+        if not head:
+            return
+        lines = head.split("\r\n")
         self.asked.append(lines[0].split()[1])
         self.users.update(line for line in lines if line.startswith("Proxy-"))
-        port = int(lines[0].split()[1].rpartition(":")[2])
-        with connection, socket.create_connection((names_world.ADDRESS, port)) as to:
+        with connection, socket.create_connection(
+                (names_world.ADDRESS, connect_port(head))) as to:
             connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            back = threading.Thread(target=copy, args=(to, connection))
-            back.start()
-            copy(connection, to)
-            back.join()
-
-
-def copy(source, target):
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+            join(connection, to)
 
 
 class Box:
@@ -232,14 +218,5 @@ def what_the_proxy_refuses_is_reported(place):
 
 
 if __name__ == "__main__":
-    why = names_world.enter()
-    if why:
-        print("1..0 # SKIP " + why)
-        sys.exit(0)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        WORLD = names_world.World(folder)
-        try:
-            main(mounts=True)
-        finally:
-            WORLD.close()
+    with names_world.entered() as WORLD:
+        main(mounts=True)

@@ -1,22 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of stepback-net look at, and how they are run."""
 import ipaddress
-import sys
-import time
-import traceback
 
 import net_lab as lab
-from net_guest import Connection, Failed, Packet, echo
+from net_guest import Connection, Packet, echo
 from sanitizer import is_sanitized
-
-
-def check(condition, text):
-    if not condition:
-        raise Failed(text)
-
-
-def equal(found, wanted, text):
-    check(found == wanted, f"{text}: {found!r}, not {wanted!r}")
+from tap_functions import Failed, check, equal, run  # noqa: F401
 
 
 def says(guest, address, who=None, **more):
@@ -57,28 +46,4 @@ def memory(guest):
 # ---- the runner -------------------------------------------------------------
 
 def main(names):
-    """Run the functions test_*, or those whose names are given. TAP."""
-    why = lab.enter()
-    if why:
-        print(f"1..0 # SKIP {why}")
-        return 0
-    tests = [value for name, value in names.items()
-             if name.startswith("test_") and
-             (len(sys.argv) < 2 or name in sys.argv[1:])]
-    print(f"1..{len(tests)}", flush=True)
-    failed = 0
-    network = lab.Lab()
-    for number, test in enumerate(tests, 1):
-        begin = time.monotonic()
-        try:
-            test()
-            word = "ok"
-        except Exception:  # pylint: disable=broad-except
-            for line in traceback.format_exc().splitlines():
-                print("#", line)
-            word, failed = "not ok", failed + 1
-        print(f"{word} {number} - {test.__name__[5:].replace('_', ' ')} "
-              f"({time.monotonic() - begin:.1f} s)", flush=True)
-    network.close()
-    return 1 if failed else 0
-
+    return run(names, lab.enter, lab.Lab, gives=False)

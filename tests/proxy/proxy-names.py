@@ -13,7 +13,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 
 sys.dont_write_bytecode = True
 from proxy_world import *  # noqa: E402,F403
@@ -90,7 +89,7 @@ def test_openssl_s_client_passes(world):
     with tls_server(leave) as (to, _), proxy(world) as running:
         for name, wanted in ((NAME, b"hello"), ("evil.example.org", b"")):
             guest, number = running.connect(to.port, "web")
-            with relay(guest) as port:
+            with port_of(guest, 16) as port:
                 found = subprocess.run(
                     ["openssl", "s_client", "-quiet", "-connect",
                      f"127.0.0.1:{port}", "-servername", name],
@@ -99,34 +98,6 @@ def test_openssl_s_client_passes(world):
                     timeout=PATIENCE).stdout
             equal(found, wanted, name)
             running.ended(number)
-
-
-@contextlib.contextmanager
-def relay(guest):
-    """A port of the loopback that leads to the guest's side, byte by byte."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def copy(source, target, size):
-        with contextlib.suppress(OSError):
-            while data := source.recv(size):
-                target.sendall(data)
-        with contextlib.suppress(OSError):
-            target.shutdown(socket.SHUT_WR)
-
-    def run():
-        connection, _ = listener.accept()
-        back = threading.Thread(target=copy, args=(guest, connection, 65536))
-        back.start()
-        copy(connection, guest, 16)
-        back.join()
-        connection.close()
-        guest.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield listener.getsockname()[1]
-    thread.join()
-    listener.close()
 
 
 # ---- HTTP -------------------------------------------------------------------

@@ -24,31 +24,17 @@ class Upstream:
         self.heads = []
 
     def __call__(self, connection):
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            data = connection.recv(1)
-            if not data:
-                return
-            head += data
-        self.heads.append(head.decode())
+        head = read_head(connection)
+        if not head:
+            return
+        self.heads.append(head)
         if self.then:
             self.then(connection)
             return
         connection.sendall(self.answer)
-        port = int(head.split()[1].rpartition(b":")[2])
-        with socket.create_connection((PUBLIC, port), PATIENCE) as to:
-            back = threading.Thread(target=copy, args=(to, connection))
-            back.start()
-            copy(connection, to)
-            back.join()
-
-
-def copy(source, target):
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+        with socket.create_connection((PUBLIC, connect_port(head)),
+                                      PATIENCE) as to:
+            join(connection, to)
 
 
 @contextlib.contextmanager

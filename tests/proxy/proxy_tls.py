@@ -6,11 +6,9 @@ another program.
 """
 import contextlib
 import os
-import socket
 import ssl
 import subprocess
 import sys
-import threading
 import warnings
 
 from proxy_authority import Authority, read
@@ -156,30 +154,9 @@ def shake_bio(session, guest, incoming, outgoing):
 @contextlib.contextmanager
 def guest_port(running, port):
     """A port of the loopback that leads to a new connection's guest."""
-    listener = socket.create_server(("127.0.0.1", 0))
     guest, _ = running.connect(port, "http")
-
-    def copy(source, target):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-        with contextlib.suppress(OSError):
-            target.shutdown(socket.SHUT_WR)
-
-    def run():
-        connection, _ = listener.accept()
-        back = threading.Thread(target=copy, args=(guest, connection))
-        back.start()
-        copy(connection, guest)
-        back.join()
-        connection.close()
-        guest.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield listener.getsockname()[1]
-    thread.join()
-    listener.close()
+    with port_of(guest) as made:
+        yield made
 
 
 def s_client(port, *words, lines=b""):

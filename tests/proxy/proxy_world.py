@@ -12,7 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from byte_relay import (  # noqa: E402,F401
+    connect_port, join, port_of, read_head)
+from far_network import (  # noqa: E402
+    FAR, LINK, NEAR, ROUTES, add_addresses, enter as enter_network, sh)
+from tap_functions import Failed, check, equal, run  # noqa: E402,F401
 
 PUBLIC, OTHER, PRIVATE = "198.51.100.7", "198.51.100.8", "10.77.0.7"
 METADATA, PUBLIC6, OWN = "169.254.169.254", "2001:db8:1::7", "192.0.2.1"
@@ -23,19 +29,6 @@ PROGRAM = os.path.join(os.environ.get("STEPBACK_LIBEXECDIR", os.getcwd()),
 PATIENCE = 20
 
 
-class Failed(Exception):
-    pass
-
-
-def check(condition, text):
-    if not condition:
-        raise Failed(text)
-
-
-def equal(found, wanted, text):
-    check(found == wanted, f"{text}: {found!r}, not {wanted!r}")
-
-
 def wait_for(condition, text):
     end = time.monotonic() + PATIENCE
     while not condition():
@@ -43,48 +36,28 @@ def wait_for(condition, text):
         time.sleep(0.01)
 
 
-def sh(line):
-    subprocess.run(line, shell=True, check=True)
-
-
 # ---- the networks -----------------------------------------------------------
 
 def enter():
-    """Run this program again in a network of its own. Return a reason if there
-    can be none."""
-    if os.environ.get("PROXY_WORLD") == "inside":
-        return None
-    user = [] if os.geteuid() == 0 else ["--map-root-user"]
-    if subprocess.run(["unshare", "-n", *user, "ip", "link", "set", "lo", "up"],
-                      stderr=subprocess.DEVNULL).returncode != 0:
-        return "network namespaces are unavailable"
-    os.environ["PROXY_WORLD"] = "inside"
-    os.execvp("unshare", ["unshare", "-n", *user, sys.executable, *sys.argv])
+    return enter_network("PROXY_WORLD")
 
 
 class World:
     """The network of the host, which a child process keeps."""
 
     def __init__(self):
-        sh("ip link set lo up && ip link add far type veth peer name near")
+        sh(LINK)
         self.child = subprocess.Popen(
             ["unshare", "-n", "sh", "-c", "echo ready; read line"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.child.stdout.readline()
         pid = self.child.pid
         self.inside = ["nsenter", f"--net=/proc/{pid}/ns/net"]
-        sh(f"ip link set near netns {pid} && ip link set far up && "
-           "ip addr add 192.0.2.2/24 dev far && "
-           "ip addr add 2001:db8::2/64 dev far nodad")
-        for address in (PUBLIC, OTHER, PRIVATE, METADATA):
-            sh(f"ip addr add {address}/32 dev lo")
-        sh(f"ip addr add {PUBLIC6}/128 dev lo nodad && "
-           f"ip route add blackhole {SILENT}/32")
-        sh(" ".join(self.inside) + " sh -c 'ip link set lo up && "
-           f"ip link set near up && ip addr add {OWN}/24 dev near && "
-           "ip addr add 2001:db8::1/64 dev near nodad && "
-           "ip route add default via 192.0.2.2 && "
-           "ip route add default via 2001:db8::2'")
+        sh(f"ip link set near netns {pid} && {FAR}")
+        add_addresses((PUBLIC, OTHER, PRIVATE, METADATA, PUBLIC6))
+        sh(f"ip route add blackhole {SILENT}/32")
+        sh(" ".join(self.inside) +
+           f" sh -c 'ip link set lo up && {NEAR} && {ROUTES}'")
 
     def close(self):
         self.child.stdin.close()
@@ -336,27 +309,4 @@ def server(talk, **where):
 # ---- the runner -------------------------------------------------------------
 
 def main(names):
-    """Run the functions test_*, or those whose names are given. TAP."""
-    why = enter()
-    if why:
-        print(f"1..0 # SKIP {why}")
-        return 0
-    tests = [value for name, value in names.items()
-             if name.startswith("test_") and
-             (len(sys.argv) < 2 or name in sys.argv[1:])]
-    print(f"1..{len(tests)}", flush=True)
-    failed = 0
-    world = World()
-    for number, test in enumerate(tests, 1):
-        begin = time.monotonic()
-        try:
-            test(world)
-            word = "ok"
-        except Exception:  # pylint: disable=broad-except
-            for line in traceback.format_exc().splitlines():
-                print("#", line)
-            word, failed = "not ok", failed + 1
-        print(f"{word} {number} - {test.__name__[5:].replace('_', ' ')} "
-              f"({time.monotonic() - begin:.1f} s)", flush=True)
-    world.close()
-    return 1 if failed else 0
+    return run(names, enter, World)

@@ -26,6 +26,7 @@ import net_lab as lab  # noqa: E402
 import ports_on_host  # noqa: E402
 import vm_tree  # noqa: E402
 from stdio_client import alive, descendants  # noqa: E402
+from tap_functions import Failed, check  # noqa: E402
 from vm_tree import (difference, log_bytes, make_tree, snapshot,  # noqa: E402
                      tree_bytes)
 
@@ -36,15 +37,6 @@ BOOT_TIMEOUT = 300
 COMMAND_TIMEOUT = 300
 # What the guest may reach, where there is a network for it.
 POLICY = {"allow": [lab.LISTED]}
-
-
-class Failed(Exception):
-    pass
-
-
-def check(condition, text):
-    if not condition:
-        raise Failed(text)
 
 
 class Agent:
