@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <glib.h>
 #include <jansson.h>
 
+#include "common/unix_socket.h"
 #include "interceptor/interceptor.h"
 #include "tests/engine/engine_tests.h"
 #include "tests/lib/oracle.h"
@@ -168,17 +168,6 @@ static void gone_after_half(struct fixture *f, gconstpointer data)
     one_request(f, data);
 }
 
-static int connect_to(const char *path)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
-    g_assert_no_errno(
-        connect(fd, (const struct sockaddr *)&address, sizeof(address)));
-    return fd;
-}
-
 /* The watcher's last report goes to a client that was accepted after the engine
  * began to end. */
 static void closed_meanwhile(struct fixture *f, gconstpointer data)
@@ -202,7 +191,8 @@ static void closed_meanwhile(struct fixture *f, gconstpointer data)
         g_assert_no_error(error);
         g_assert_true(
             g_spawn_command_line_sync(edit, NULL, NULL, NULL, &error));
-        fd = connect_to(sock);
+        fd = unix_socket_connect(sock, 0);
+        g_assert_cmpint(fd, >=, 0);
         until = g_get_monotonic_time() + i;
         while (g_get_monotonic_time() < until)
             ;

@@ -12,6 +12,7 @@
 
 #include "common/fd.h"
 #include "common/message.h"
+#include "common/unix_socket.h"
 
 struct control_client {
     FILE *in;
@@ -33,6 +34,14 @@ struct control_client *control_client_new(int fd)
     client->in = fdopen(dup(fd), "r");
     client->events = json_array();
     return client;
+}
+
+struct control_client *control_client_connect(const char *path)
+{
+    int fd = unix_socket_connect(path, 0);
+
+    g_assert_cmpint(fd, >=, 0);
+    return control_client_new(fd);
 }
 
 void control_client_free(struct control_client *client)

@@ -12,6 +12,8 @@ struct control_client;
 
 /* Takes a connected socket. */
 struct control_client *control_client_new(int fd);
+/* The same, connected to an engine's socket, which must listen. */
+struct control_client *control_client_connect(const char *path);
 void control_client_free(struct control_client *client);
 
 /* Send a request (payload: taken, may be NULL) and wait for the reply: a new

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include "common/unix_socket.h"
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -21,15 +22,13 @@ enum { ROOM = P9_MAX_MSIZE, TIMEOUT_MS = 60000 };
 
 struct p9_client *p9_client_open(const char *socket_path)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = unix_socket_connect(socket_path, 0);
     struct p9_client *client;
 
-    g_strlcpy(address.sun_path, socket_path, sizeof(address.sun_path));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+    if (fd < 0)
         return NULL;
     client = g_new0(struct p9_client, 1);
-    client->fd = fd_steal(&fd);
+    client->fd = fd;
     client->msize = 8192;
     client->room = ROOM;
     client->out = g_malloc(ROOM);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
+#include "common/unix_socket.h"
 #include "interceptor/sys/sys.h"
 #include "tests/lib/oracle.h"
 
@@ -81,7 +82,7 @@ void world_free(struct world *world)
 }
 
 /* fork() would copy the page tables, which are large with sanitizers. */
-pid_t world_spawn(const char *const *argv, const int *fds, size_t count)
+static pid_t spawn(const char *const *argv, const int *fds, size_t count)
 {
     pid_t pid = vfork();
 
@@ -94,6 +95,42 @@ pid_t world_spawn(const char *const *argv, const int *fds, size_t count)
         _exit(127);
     }
     return pid;
+}
+
+static char *control_path(struct world *world)
+{
+    return g_build_filename(world->base, "control.sock", NULL);
+}
+
+pid_t world_spawn(struct world *world, const char *program,
+                  const char *const *options, const int *fds, size_t count)
+{
+    g_autofree char *control = control_path(world);
+    const char *common[] = { program,
+                             "--allow-suid",
+                             "--allow-devices",
+                             "--shared-dir",
+                             world->share,
+                             "--undo-dir",
+                             world->undo_dir,
+                             "--interceptor-socket",
+                             control,
+                             "--log-level",
+                             g_test_verbose() ? "debug" : "error" };
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
+        g_ptr_array_add(argv, (void *)(uintptr_t)common[i]);
+    for (size_t i = 0; i == 0 || options[i - 1]; i++)
+        g_ptr_array_add(argv, (void *)(uintptr_t)options[i]);
+    return spawn((const char *const *)argv->pdata, fds, count);
+}
+
+int world_connect(struct world *world)
+{
+    g_autofree char *path = control_path(world);
+
+    return unix_socket_connect(path, 0);
 }
 
 bool world_start(struct world *world)

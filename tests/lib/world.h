@@ -128,8 +128,13 @@ void world_add_cases(const char *prefix, size_t n,
 struct world *world_new(const struct world_backend *backend);
 void world_free(struct world *world);
 
-/* Start a daemon that ends with this thread, and inherits the fds above 0. */
-pid_t world_spawn(const char *const *argv, const int *fds, size_t count);
+/* Start a daemon over the world's folder and log that ends with this thread,
+ * and inherits the fds above 0. options: further ones, up to NULL. */
+pid_t world_spawn(struct world *world, const char *program,
+                  const char *const *options, const int *fds, size_t count);
+
+/* Connect to that daemon's engine. Return a new fd, or -errno. */
+int world_connect(struct world *world);
 
 /* Start the world, or mark the test as skipped. */
 bool world_start(struct world *world);

@@ -7,11 +7,8 @@
  */
 #include "tests/lib/world_9p.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,52 +24,25 @@ enum { START_MS = 10000, POLL_US = 2000, MSIZE = 65536 };
 #define SECCOMP "--seccomp=kill"
 #endif
 
-static char *socket_path(struct world *w, const char *name)
+static char *socket_path(struct world *w)
 {
-    return g_build_filename(w->base, name, NULL);
+    return g_build_filename(w->base, "9p.sock", NULL);
 }
 
 static pid_t spawn(struct world *w)
 {
-    g_autofree char *socket = socket_path(w, "9p.sock");
-    g_autofree char *control = socket_path(w, "control.sock");
-    const char *argv[] = { p9_daemon_path(),
-                           "--allow-suid",
-                           "--allow-devices",
-                           "--shared-dir",
-                           w->share,
-                           "--undo-dir",
-                           w->undo_dir,
-                           "--interceptor-socket",
-                           control,
-                           "--socket-path",
-                           socket,
-                           "--sandbox=none",
-                           SECCOMP,
-                           "--log-level",
-                           g_test_verbose() ? "debug" : "error",
-                           NULL };
+    g_autofree char *socket = socket_path(w);
+    const char *options[] = { "--socket-path", socket, "--sandbox=none",
+                              SECCOMP, NULL };
 
-    return world_spawn(argv, NULL, 0);
-}
-
-static int connect_control(struct world *w)
-{
-    g_autofree char *path = socket_path(w, "control.sock");
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return -errno;
-    return fd_steal(&fd);
+    return world_spawn(w, p9_daemon_path(), options, NULL, 0);
 }
 
 /* A killed daemon's sockets remain until the new one replaces them. */
 static void connect_both(struct world *w, struct world_9p *p)
 {
     int64_t end = g_get_monotonic_time() + START_MS * 1000;
-    g_autofree char *path = socket_path(w, "9p.sock");
+    g_autofree char *path = socket_path(w);
     int control = -1, status;
 
     while (control < 0 || !p->client) {
@@ -83,7 +53,7 @@ static void connect_both(struct world *w, struct world_9p *p)
         if (!p->client)
             p->client = p9_client_open(path);
         if (control < 0)
-            control = connect_control(w);
+            control = world_connect(w);
         g_usleep(POLL_US);
     }
     p->control = control_client_new(control);

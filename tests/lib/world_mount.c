@@ -8,14 +8,11 @@
  * The daemon is $STEPBACK_VIRTIOFSD, else stepback-virtiofsd in the build
  * directory of the tests.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,11 +25,6 @@ enum { START_MS = 10000, POLL_US = 2000 };
 
 /* ---- the daemon ---------------------------------------------------------- */
 
-static char *socket_path(struct world *w)
-{
-    return g_build_filename(w->base, "control.sock", NULL);
-}
-
 static const char *daemon_path(void)
 {
     const char *path = g_getenv("STEPBACK_VIRTIOFSD");
@@ -43,45 +35,20 @@ static const char *daemon_path(void)
 /* device: of a mount that exists; -1: the daemon mounts. */
 static pid_t spawn(struct world *w, int device)
 {
-    g_autofree char *socket = socket_path(w);
     g_autofree char *mount = device < 0
                                  ? g_strdup_printf("--mount=%s", w->mount)
                                  : g_strdup_printf("--mount-fd=%d", device);
     g_autofree char *board = g_strdup_printf("%d", w->fault_fd);
-    const char *argv[] = { daemon_path(),
-                           "--allow-suid",
-                           "--allow-devices",
-                           "--shared-dir",
-                           w->share,
-                           "--undo-dir",
-                           w->undo_dir,
-                           "--interceptor-socket",
-                           socket,
-                           mount,
-                           "--log-level",
-                           g_test_verbose() ? "debug" : "error",
-                           device < 0 ? "--cache=never" : NULL,
-                           NULL };
+    const char *options[] = { mount, device < 0 ? "--cache=never" : NULL,
+                              NULL };
     const int fds[] = { w->fault_fd, device };
     pid_t pid;
 
     if (w->fault_fd > 0) /* see fault.h */
         g_setenv("STEPBACK_FAULT_FD", board, TRUE);
-    pid = world_spawn(argv, fds, G_N_ELEMENTS(fds));
+    pid = world_spawn(w, daemon_path(), options, fds, G_N_ELEMENTS(fds));
     g_unsetenv("STEPBACK_FAULT_FD");
     return pid;
-}
-
-static int connect_control(struct world *w)
-{
-    g_autofree char *path = socket_path(w);
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return -errno;
-    return fd_steal(&fd);
 }
 
 static bool is_mounted(struct world *w)
@@ -106,7 +73,7 @@ static int wait_started(struct world *w, struct mounted *m)
         if (g_get_monotonic_time() > end)
             g_error("the daemon does not mount");
         if (fd < 0)
-            fd = connect_control(w);
+            fd = world_connect(w);
         g_usleep(POLL_US);
     }
     m->client = control_client_new(fd);

@@ -6,8 +6,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "interceptor/sys/sys.h"
@@ -72,23 +70,13 @@ void p9_log_elsewhere(struct fixture *f, const char *option,
     sys_remove_tree(AT_FDCWD, shm);
 }
 
-static void connect_control(struct fixture *f)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    g_strlcpy(address.sun_path, f->rig->control, sizeof(address.sun_path));
-    OK(connect(fd, (struct sockaddr *)&address, sizeof(address)));
-    f->control = control_client_new(fd);
-}
-
 json_t *p9_ask(struct fixture *f, const char *type, json_t *payload)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer;
 
     if (!f->control)
-        connect_control(f);
+        f->control = control_client_connect(f->rig->control);
     answer = control_client_request(f->control, type, payload, &error);
     g_assert_no_error(error);
     return answer;

@@ -5,18 +5,6 @@
 #include "tests/p9/p9_flow.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-static struct control_client *connect_control(struct p9_rig *rig)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    g_strlcpy(address.sun_path, rig->control, sizeof(address.sun_path));
-    OK(connect(fd, (struct sockaddr *)&address, sizeof(address)));
-    return control_client_new(fd);
-}
 
 void p9_flow_set_up(struct fixture *f, gconstpointer data)
 {
@@ -24,7 +12,7 @@ void p9_flow_set_up(struct fixture *f, gconstpointer data)
     p9_rig_start(f->rig, NULL);
     f->client = p9_client_connect(f->rig->socket, 1 << 20, 0);
     f->other = p9_client_connect(f->rig->socket, 65536, 0);
-    f->control = connect_control(f->rig);
+    f->control = control_client_connect(f->rig->control);
 }
 
 void p9_flow_tear_down(struct fixture *f, gconstpointer data)

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "virtiofs/vhost/vu_message.h"
@@ -271,16 +269,6 @@ void guest_close_step(struct guest *g, bool denied)
     json_decref(report);
 }
 
-static int connect_to(const char *path)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
-    OK(connect(fd, (struct sockaddr *)&address, sizeof(address)));
-    return fd;
-}
-
 static void start_daemon(struct guest *g, const char *socket, const char *undo,
                          const char *const *more)
 {
@@ -312,7 +300,7 @@ struct guest *guest_new_with(const char *const *arguments)
     socket = g_build_filename(g->folder, "control", NULL);
     undo = g_build_filename(g->folder, "undo", NULL);
     start_daemon(g, socket, undo, arguments);
-    g->control = control_client_new(connect_to(socket));
+    g->control = control_client_connect(socket);
     g->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     make_memory(g);
     guest_share_memory(g);
