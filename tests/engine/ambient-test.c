@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/errors.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/limits_common.h"
 #include "tests/lib/oracle.h"
 

@@ -15,7 +15,7 @@
 #include "common/errors.h"
 #include "interceptor/interceptor.h"
 #include "tests/lib/control_client.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 

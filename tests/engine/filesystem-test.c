@@ -20,7 +20,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "interceptor/interceptor.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/loop_fs.h"
 
 #define MIB ((off_t)1 << 20)

@@ -24,7 +24,7 @@
 #include "common/fd.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/sys/fault.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/loop_fs.h"
 
 static const struct loop_fs xfs = { "xfs", "mkfs.xfs -q", (off_t)320 << 20 };

@@ -11,7 +11,7 @@
 #include <linux/fs.h>
 
 #include "common/errors.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/engine/safeguard_rig.h"
 
 enum { LIMIT = 100000 }; /* overwrite_file_size_threshold */

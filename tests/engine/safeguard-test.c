@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/engine/safeguard_rig.h"
 
 enum { THRESHOLD = 5 };

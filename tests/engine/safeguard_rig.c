@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "common/errors.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 
 /* ---- the command --------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "interceptor/interceptor.h"
 #include "tests/engine/engine_tests.h"
 #include "tests/lib/control_client.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/world.h"
 
 /* A process belongs to the execution of its hundreds: 203 to 2. */

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "common/errors.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "interceptor/interceptor.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 

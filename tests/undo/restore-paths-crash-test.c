@@ -19,7 +19,7 @@
 #include "interceptor/interceptor.h"
 #include "interceptor/sys/fault.h"
 #include "tests/crash/crash_points.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 

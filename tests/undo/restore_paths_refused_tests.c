@@ -11,7 +11,7 @@
 
 #include "common/errors.h"
 #include "tests/lib/edits.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/undo/restore_rig.h"
 #include "tests/undo/undo_tests.h"
 

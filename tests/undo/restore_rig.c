@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/json_bytes.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 
 /* ---- worlds -------------------------------------------------------------- */
 

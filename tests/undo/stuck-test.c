@@ -19,7 +19,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "interceptor/interceptor.h"
-#include "tests/lib/engine_cases.h"
+#include "tests/lib/engine_trees.h"
 #include "tests/lib/loop_fs.h"
 
 /* ---- bind mounts --------------------------------------------------------- */
