@@ -25,6 +25,15 @@ void model_history_sync(struct model *model, enum model_evicts evicts);
 void model_undo(struct model *model, int64_t wanted, enum model_force force);
 void model_redo(struct model *model, int64_t wanted);
 
+/* Return a step, counted from the newest, which is 0. */
+struct model_step *model_step_newest(GPtrArray *steps, guint i);
+
+/* Replace a step's tree. tree: borrowed, or NULL. */
+void model_tree_set(GPtrArray **place, GPtrArray *tree);
+
+/* Return how many of the newest count steps the engine no longer has. */
+guint model_history_popped(struct model *model, guint count);
+
 /* The tree has changed, or may have: no redo. */
 void model_redos_drop(struct model *model, bool sure);
 
