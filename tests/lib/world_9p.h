@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * world_9p - shared by the two files of that backend.
+ * world_9p - shared by the files of that backend.
  *
  * 9P has fewer operations than a file system. Those that others can express (an
  * exchange by three renames, a hole by zeros) are replaced; the rest return
@@ -18,6 +18,18 @@ struct world_9p {
     struct p9_client *client;
     uint32_t cwd; /* a fid */
 };
+
+/* Return a new fid in ret_fid: of a path, or of an open file. */
+int world_9p_walk(struct world *w, const char *path, uint32_t *ret_fid);
+int world_9p_open_path(struct world *w, const char *path, int flags,
+                       uint32_t *ret_fid);
+
+/* Clunk a fid. Return r if that is an error, else the clunk's result. */
+int world_9p_clunk(struct world *w, uint32_t fid, int r);
+
+int world_9p_write_fid(struct world *w, uint32_t fid, const void *data,
+                       size_t len, off_t offset);
+uint32_t world_9p_to_fid(void *handle);
 
 /* See struct world_backend. */
 int world_9p_put(struct world *w, const char *path, int flags, const void *data,

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-enum { PIECE = 1 << 20 };
-
 #define EXCHANGE_NAME ".world-9p-exchange"
 
 static struct world_9p *of(struct world *w)
@@ -20,7 +18,7 @@ static struct world_9p *of(struct world *w)
     return w->state;
 }
 
-static int walk(struct world *w, const char *path, uint32_t *ret_fid)
+int world_9p_walk(struct world *w, const char *path, uint32_t *ret_fid)
 {
     return p9_walk(of(w)->client, of(w)->cwd, path, ret_fid);
 }
@@ -34,10 +32,10 @@ static int walk_parent(struct world *w, const char *path, uint32_t *ret_fid,
                                  : g_strdup("");
 
     *ret_name = slash ? slash + 1 : path;
-    return walk(w, dir, ret_fid);
+    return world_9p_walk(w, dir, ret_fid);
 }
 
-static int clunk(struct world *w, uint32_t fid, int r)
+int world_9p_clunk(struct world *w, uint32_t fid, int r)
 {
     int rc = p9_clunk(of(w)->client, fid);
 
@@ -66,33 +64,33 @@ static int create(struct world *w, const char *path, int flags,
         return r;
     r = p9_lcreate(of(w)->client, fid, name, wire_flags(flags), 0644);
     if (r < 0)
-        return clunk(w, fid, r);
+        return world_9p_clunk(w, fid, r);
     *ret_fid = fid;
     return 0;
 }
 
-static int open_path(struct world *w, const char *path, int flags,
-                     uint32_t *ret_fid)
+int world_9p_open_path(struct world *w, const char *path, int flags,
+                       uint32_t *ret_fid)
 {
     uint32_t fid;
     int r;
 
     if (flags & O_CREAT && flags & O_EXCL)
         return create(w, path, flags, ret_fid);
-    r = walk(w, path, &fid);
+    r = world_9p_walk(w, path, &fid);
     if (r == -ENOENT && (flags & O_CREAT))
         return create(w, path, flags, ret_fid);
     if (r < 0)
         return r;
     r = p9_lopen(of(w)->client, fid, wire_flags(flags & ~O_EXCL));
     if (r < 0)
-        return clunk(w, fid, r);
+        return world_9p_clunk(w, fid, r);
     *ret_fid = fid;
     return 0;
 }
 
-static int write_fid(struct world *w, uint32_t fid, const void *data,
-                     size_t len, off_t offset)
+int world_9p_write_fid(struct world *w, uint32_t fid, const void *data,
+                       size_t len, off_t offset)
 {
     ssize_t n = p9_write(of(w)->client, fid, data, len, (uint64_t)offset);
 
@@ -103,17 +101,17 @@ int world_9p_put(struct world *w, const char *path, int flags, const void *data,
                  size_t len, off_t offset)
 {
     uint32_t fid;
-    int r = open_path(w, path, flags | O_RDWR, &fid);
+    int r = world_9p_open_path(w, path, flags | O_RDWR, &fid);
 
     if (r == 0 && len > 0)
-        r = write_fid(w, fid, data, len, offset);
+        r = world_9p_write_fid(w, fid, data, len, offset);
     else if (r < 0)
         return r;
-    return clunk(w, fid, r);
+    return world_9p_clunk(w, fid, r);
 }
 
 /* A handle is a fid + 1: NULL is an error. */
-static uint32_t to_fid(void *handle)
+uint32_t world_9p_to_fid(void *handle)
 {
     return GPOINTER_TO_UINT(handle) - 1;
 }
@@ -121,7 +119,7 @@ static uint32_t to_fid(void *handle)
 void *world_9p_open(struct world *w, const char *path, int flags)
 {
     uint32_t fid;
-    int r = open_path(w, path, flags, &fid);
+    int r = world_9p_open_path(w, path, flags, &fid);
 
     errno = -r;
     return r < 0 ? NULL : GUINT_TO_POINTER(fid + 1);
@@ -136,7 +134,7 @@ void *world_9p_tmpfile(struct world *w, const char *dir, int flags)
 int world_9p_write(struct world *w, void *handle, const void *data, size_t len,
                    off_t offset)
 {
-    ssize_t n = p9_write(of(w)->client, to_fid(handle), data, len,
+    ssize_t n = p9_write(of(w)->client, world_9p_to_fid(handle), data, len,
                          (uint64_t)offset);
 
     return n < 0 ? (int)n : 0;
@@ -144,12 +142,12 @@ int world_9p_write(struct world *w, void *handle, const void *data, size_t len,
 
 void world_9p_close(struct world *w, void *handle)
 {
-    clunk(w, to_fid(handle), 0);
+    world_9p_clunk(w, world_9p_to_fid(handle), 0);
 }
 
 int world_9p_handle_stat(struct world *w, void *handle, struct stat *ret_stat)
 {
-    return p9_stat(of(w)->client, to_fid(handle), ret_stat);
+    return p9_stat(of(w)->client, world_9p_to_fid(handle), ret_stat);
 }
 
 int world_9p_handle_link(struct world *w, void *handle, const char *path)
@@ -160,8 +158,8 @@ int world_9p_handle_link(struct world *w, void *handle, const char *path)
 
     if (r < 0)
         return r;
-    r = p9_link(of(w)->client, dir, to_fid(handle), name);
-    return clunk(w, dir, r);
+    r = p9_link(of(w)->client, dir, world_9p_to_fid(handle), name);
+    return world_9p_clunk(w, dir, r);
 }
 
 /* Attach again as that user. */
@@ -178,10 +176,10 @@ int world_9p_write_as(struct world *w, const char *path, uid_t uid,
     if (r == 0) {
         r = p9_lopen(client, fid, O_WRONLY);
         if (r == 0)
-            r = write_fid(w, fid, data, len, offset);
+            r = world_9p_write_fid(w, fid, data, len, offset);
         p9_clunk(client, fid);
     }
-    return clunk(w, root, r);
+    return world_9p_clunk(w, root, r);
 }
 
 int world_9p_mmap_write(struct world *w, const char *path, const void *data,
@@ -201,7 +199,8 @@ int world_9p_mkdir(struct world *w, const char *path, mode_t mode)
     if (r < 0)
         return r;
     /* Apply the umask as the client's kernel does. */
-    return clunk(w, dir, p9_mkdir(of(w)->client, dir, name, mode & ~022u));
+    return world_9p_clunk(w, dir,
+                          p9_mkdir(of(w)->client, dir, name, mode & ~022u));
 }
 
 int world_9p_mknod(struct world *w, const char *path, mode_t mode, dev_t dev)
@@ -212,7 +211,8 @@ int world_9p_mknod(struct world *w, const char *path, mode_t mode, dev_t dev)
 
     if (r < 0)
         return r;
-    return clunk(w, dir, p9_mknod(of(w)->client, dir, name, mode & ~022u, dev));
+    return world_9p_clunk(
+        w, dir, p9_mknod(of(w)->client, dir, name, mode & ~022u, dev));
 }
 
 int world_9p_symlink(struct world *w, const char *target, const char *path)
@@ -223,21 +223,21 @@ int world_9p_symlink(struct world *w, const char *target, const char *path)
 
     if (r < 0)
         return r;
-    return clunk(w, dir, p9_symlink(of(w)->client, dir, name, target));
+    return world_9p_clunk(w, dir, p9_symlink(of(w)->client, dir, name, target));
 }
 
 int world_9p_link(struct world *w, const char *from, const char *path)
 {
     const char *name;
     uint32_t dir, fid;
-    int r = walk(w, from, &fid);
+    int r = world_9p_walk(w, from, &fid);
 
     if (r < 0)
         return r;
     r = walk_parent(w, path, &dir, &name);
     if (r == 0)
-        r = clunk(w, dir, p9_link(of(w)->client, dir, fid, name));
-    return clunk(w, fid, r);
+        r = world_9p_clunk(w, dir, p9_link(of(w)->client, dir, fid, name));
+    return world_9p_clunk(w, fid, r);
 }
 
 static int unlink_at(struct world *w, const char *path, uint32_t flags)
@@ -248,7 +248,7 @@ static int unlink_at(struct world *w, const char *path, uint32_t flags)
 
     if (r < 0)
         return r;
-    return clunk(w, dir, p9_unlinkat(of(w)->client, dir, name, flags));
+    return world_9p_clunk(w, dir, p9_unlinkat(of(w)->client, dir, name, flags));
 }
 
 int world_9p_unlink(struct world *w, const char *path)
@@ -271,10 +271,10 @@ static int rename_plain(struct world *w, const char *from, const char *to)
         return r;
     r = walk_parent(w, to, &new_dir, &new_name);
     if (r == 0)
-        r = clunk(
+        r = world_9p_clunk(
             w, new_dir,
             p9_renameat(of(w)->client, old_dir, old_name, new_dir, new_name));
-    return clunk(w, old_dir, r);
+    return world_9p_clunk(w, old_dir, r);
 }
 
 /* If the second rename fails (a directory into itself), the third undoes the
@@ -322,7 +322,7 @@ int world_9p_chdir(struct world *w, const char *name)
     struct world_9p *p = of(w);
     uint32_t fid = P9_ROOT;
     struct stat st;
-    int r = name ? walk(w, name, &fid) : 0;
+    int r = name ? world_9p_walk(w, name, &fid) : 0;
 
     if (r == 0)
         r = p9_stat(p->client, fid, &st);
@@ -334,191 +334,4 @@ int world_9p_chdir(struct world *w, const char *name)
         p9_clunk(p->client, p->cwd);
     p->cwd = fid;
     return 0;
-}
-
-/* ---- attributes ---------------------------------------------------------- */
-
-int world_9p_stat(struct world *w, const char *path, struct stat *ret_stat)
-{
-    uint32_t fid;
-    int r = walk(w, path, &fid);
-
-    return r < 0 ? r : clunk(w, fid, p9_stat(of(w)->client, fid, ret_stat));
-}
-
-static int set(struct world *w, uint32_t fid, struct p9_message *m)
-{
-    m->type = P9_TSETATTR;
-    m->setattr.fid = fid;
-    return p9_client_call(of(w)->client, m, NULL);
-}
-
-static int set_path(struct world *w, const char *path, struct p9_message *m)
-{
-    uint32_t fid;
-    int r = walk(w, path, &fid);
-
-    return r < 0 ? r : clunk(w, fid, set(w, fid, m));
-}
-
-int world_9p_chmod(struct world *w, const char *path, mode_t mode)
-{
-    struct p9_message m = { 0 };
-
-    m.setattr.valid = P9_SETATTR_MODE;
-    m.setattr.mode = mode;
-    return set_path(w, path, &m);
-}
-
-/* Act like the client's kernel for root: a user with the right to change owners
- * keeps suid bits only on directories. */
-int world_9p_chown(struct world *w, const char *path, uid_t uid, gid_t gid)
-{
-    struct p9_message m = { 0 };
-    struct stat st;
-    int r = world_9p_stat(w, path, &st);
-
-    if (r < 0)
-        return r;
-    m.setattr.valid = (uid != (uid_t)-1 ? P9_SETATTR_UID : 0u) |
-                      (gid != (gid_t)-1 ? P9_SETATTR_GID : 0u);
-    m.setattr.uid = uid;
-    m.setattr.gid = gid;
-    if (S_ISREG(st.st_mode) && (st.st_mode & (S_ISUID | S_ISGID))) {
-        m.setattr.valid |= P9_SETATTR_MODE;
-        m.setattr.mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
-        if (st.st_mode & S_IXGRP)
-            m.setattr.mode &= ~(mode_t)S_ISGID;
-    }
-    return set_path(w, path, &m);
-}
-
-static uint32_t set_time(const struct timespec *time, struct p9_time *to,
-                         uint32_t now, uint32_t given)
-{
-    to->sec = (uint64_t)time->tv_sec;
-    to->nsec = (uint64_t)time->tv_nsec;
-    return time->tv_nsec == UTIME_OMIT  ? 0
-           : time->tv_nsec == UTIME_NOW ? now
-                                        : now | given;
-}
-
-int world_9p_utimes(struct world *w, const char *path,
-                    const struct timespec times[2])
-{
-    struct p9_message m = { 0 };
-
-    m.setattr.valid = set_time(&times[0], &m.setattr.atime, P9_SETATTR_ATIME,
-                               P9_SETATTR_ATIME_SET) |
-                      set_time(&times[1], &m.setattr.mtime, P9_SETATTR_MTIME,
-                               P9_SETATTR_MTIME_SET);
-    return set_path(w, path, &m);
-}
-
-static int truncate_fid(struct world *w, uint32_t fid, off_t size)
-{
-    struct p9_message m = { 0 };
-
-    m.setattr.valid = P9_SETATTR_SIZE;
-    m.setattr.size = (uint64_t)size;
-    return set(w, fid, &m);
-}
-
-int world_9p_truncate(struct world *w, const char *path, off_t size)
-{
-    uint32_t fid;
-    int r = walk(w, path, &fid);
-
-    return r < 0 ? r : clunk(w, fid, truncate_fid(w, fid, size));
-}
-
-int world_9p_handle_truncate(struct world *w, void *handle, off_t size)
-{
-    return truncate_fid(w, to_fid(handle), size);
-}
-
-int world_9p_setxattr(struct world *w, const char *path, const char *name,
-                      const void *value, size_t len)
-{
-    uint32_t fid;
-    int r = walk(w, path, &fid);
-
-    if (r < 0)
-        return r;
-    return clunk(w, fid, p9_setxattr(of(w)->client, fid, name, value, len, 0));
-}
-
-int world_9p_removexattr(struct world *w, const char *path, const char *name)
-{
-    uint32_t fid;
-    int r = walk(w, path, &fid);
-
-    if (r < 0)
-        return r;
-    return clunk(
-        w, fid,
-        p9_setxattr(of(w)->client, fid, name, NULL, 0, P9_XATTR_REPLACE));
-}
-
-/* ---- content by other means ---------------------------------------------- */
-
-static int put_zeros(struct world *w, uint32_t fid, off_t offset, off_t len)
-{
-    g_autofree char *zeros = g_malloc0(PIECE);
-    int r = 0;
-
-    for (off_t n; r == 0 && len > 0; len -= n, offset += n) {
-        n = MIN(len, PIECE);
-        r = write_fid(w, fid, zeros, (size_t)n, offset);
-    }
-    return r;
-}
-
-static int allocate(struct world *w, uint32_t fid, int mode, off_t offset,
-                    off_t len)
-{
-    const int zeros = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
-    struct stat st;
-    int r = p9_stat(of(w)->client, fid, &st);
-
-    if (r == 0 && (mode & zeros) && offset < st.st_size)
-        r = put_zeros(w, fid, offset, MIN(len, st.st_size - offset));
-    if (r == 0 && !(mode & FALLOC_FL_KEEP_SIZE) && offset + len > st.st_size)
-        r = truncate_fid(w, fid, offset + len);
-    return r;
-}
-
-int world_9p_fallocate(struct world *w, const char *path, int mode,
-                       off_t offset, off_t len)
-{
-    uint32_t fid;
-    int r;
-
-    if (mode &
-        ~(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE))
-        return -EOPNOTSUPP;
-    if (offset < 0 || len <= 0)
-        return -EINVAL;
-    r = open_path(w, path, O_RDWR, &fid);
-    return r < 0 ? r : clunk(w, fid, allocate(w, fid, mode, offset, len));
-}
-
-int world_9p_copy_range(struct world *w, const char *from, const char *to,
-                        off_t from_offset, off_t to_offset, size_t len)
-{
-    g_autofree char *data = g_malloc(len + 1);
-    uint32_t in, out;
-    ssize_t n;
-    int r = open_path(w, from, O_RDONLY, &in);
-
-    if (r < 0)
-        return r;
-    n = p9_read(of(w)->client, in, data, len, (uint64_t)from_offset);
-    r = clunk(w, in, n < 0 ? (int)n : 0);
-    if (r == 0)
-        r = open_path(w, to, O_RDWR, &out);
-    if (r < 0)
-        return r;
-    return clunk(w, out,
-                 n > 0 ? write_fid(w, out, data, (size_t)n, to_offset) : 0);
 }
