@@ -57,7 +57,7 @@ static int mkdir_as(struct client *client, uint32_t uid, uint32_t gid,
 
 static struct stat host_stat(const struct client *client, const char *name)
 {
-    g_autofree char *path = g_build_filename(client->share, name, NULL);
+    g_autofree char *path = client_host_path(client, name);
     struct stat st = { 0 };
 
     if (lstat(path, &st) != 0)
@@ -185,7 +185,7 @@ static void test_umask(void)
 {
     static const char *const arguments[] = { "--posix-acl", NULL };
     struct client *client = fuse_client_new(0, arguments);
-    g_autofree char *parent = g_build_filename(client->share, "p", NULL);
+    g_autofree char *parent = client_host_path(client, "p");
     g_autofree char *by_host = g_build_filename(parent, "host", NULL);
     struct fuse_entry_out dir, entry;
 
@@ -273,7 +273,7 @@ static int create_labelled(struct client *client, const char *name,
 static void expect_label(struct client *client, const char *name,
                          const char *label)
 {
-    g_autofree char *path = g_build_filename(client->share, name, NULL);
+    g_autofree char *path = client_host_path(client, name);
     char value[16] = "";
 
     if (getxattr(path, "user.l." LABEL, value, sizeof(value) - 1) < 0)
@@ -287,7 +287,7 @@ static void test_labels(void)
         "--security-label", "--xattrmap=:map:security.:user.l.:", NULL
     };
     struct client *client = fuse_client_new(0, arguments);
-    g_autofree char *old = g_build_filename(client->share, "old", NULL);
+    g_autofree char *old = client_host_path(client, "old");
     struct labels wrong = labels;
     struct fuse_entry_out entry;
 

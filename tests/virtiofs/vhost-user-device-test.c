@@ -172,7 +172,7 @@ static void test_readonly(void)
 {
     const char *arguments[] = { "--readonly", NULL };
     struct client *client = fuse_client_new(0, arguments);
-    g_autofree char *path = g_build_filename(client->share, "f", NULL);
+    g_autofree char *path = client_host_path(client, "f");
     struct fuse_entry_out entry;
     const void *data;
     uint64_t node, fh;
@@ -485,6 +485,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/vhost-user/end/sigint", GINT_TO_POINTER(SIGINT),
                          test_end);
     add_vhost_user_hostile_tests();
+    add_vhost_user_scarce_tests();
     add_vhost_user_lock_tests();
     add_vhost_user_ring_tests();
     return g_test_run();

@@ -165,8 +165,8 @@ static void test_submounts(gconstpointer data)
     if (!has_own_mounts())
         return;
     client = fuse_client_new(0, announced ? arguments : arguments + 1);
-    plain = g_build_filename(client->share, "plain", NULL);
-    mounted = g_build_filename(client->share, "mounted", NULL);
+    plain = client_host_path(client, "plain");
+    mounted = client_host_path(client, "mounted");
     g_assert_cmpint(mkdir(plain, 0755), ==, 0);
     g_assert_cmpint(mkdir(mounted, 0755), ==, 0);
     g_assert_cmpint(mount("tmpfs", mounted, "tmpfs", 0, NULL), ==, 0);

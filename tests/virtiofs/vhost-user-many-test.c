@@ -133,7 +133,7 @@ static void expect_nothing_made(struct client *client, GArray *open_files)
     uint64_t node;
 
     g_assert_cmpint(create_all(client, name, open_files), ==, -ENFILE);
-    path = g_build_filename(client->share, name, NULL);
+    path = client_host_path(client, name);
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
     g_assert_cmpint(fuse_client_mkdir(client, ROOT, name, &node), ==, -ENFILE);
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));

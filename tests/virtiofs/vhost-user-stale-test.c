@@ -132,7 +132,7 @@ static void names(gconstpointer cache)
 static void removed_outside(void)
 {
     struct client *client = fuse_client_new(0, NULL);
-    g_autofree char *path = g_build_filename(client->share, "f", NULL);
+    g_autofree char *path = client_host_path(client, "f");
     struct fuse_setattr_in in = { .valid = FATTR_SIZE };
     struct fuse_attr attr;
     uint64_t node, fh, again;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -35,15 +34,10 @@ static struct client *start(gconstpointer data)
     return client;
 }
 
-static char *host_path(const struct client *client, const char *name)
-{
-    return g_build_filename(client->share, name, NULL);
-}
-
 static void expect_content(const struct client *client, const char *name,
                            const void *data, size_t size)
 {
-    g_autofree char *path = host_path(client, name);
+    g_autofree char *path = client_host_path(client, name);
     g_autofree char *content = NULL;
     gsize len;
 
@@ -53,7 +47,7 @@ static void expect_content(const struct client *client, const char *name,
 
 static struct stat host_stat(const struct client *client, const char *name)
 {
-    g_autofree char *path = host_path(client, name);
+    g_autofree char *path = client_host_path(client, name);
     struct stat st;
 
     g_assert_cmpint(lstat(path, &st), ==, 0);
@@ -111,7 +105,7 @@ static void test_cold_reads(gconstpointer data)
     enum { SIZE = 3 << 20, READ = 200 << 10, TURNS = 10 };
     struct client *client = start(data);
     g_autofree char *big = g_malloc(SIZE);
-    g_autofree char *path = host_path(client, "f");
+    g_autofree char *path = client_host_path(client, "f");
     struct fuse_entry_out entry;
     const void *back;
     uint64_t fh;
@@ -172,7 +166,7 @@ static void test_open_modes(gconstpointer data)
 static void test_kill_priv(gconstpointer data)
 {
     struct client *client = start(data);
-    g_autofree char *path = host_path(client, "f");
+    g_autofree char *path = client_host_path(client, "f");
     struct fuse_write_in in = { .size = 1,
                                 .write_flags = FUSE_WRITE_KILL_SUIDGID };
     struct iovec args[] = { PIECE(in), { (void *)"y", 1 } };
@@ -501,5 +495,6 @@ int main(int argc, char **argv)
     add_vhost_user_attr_tests();
     add_vhost_user_dir_tests();
     add_vhost_user_names_tests();
+    add_vhost_user_node_tests();
     return g_test_run();
 }

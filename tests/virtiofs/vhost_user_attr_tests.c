@@ -14,7 +14,7 @@
 
 static struct stat host_stat(const struct client *client, const char *name)
 {
-    g_autofree char *path = g_build_filename(client->share, name, NULL);
+    g_autofree char *path = client_host_path(client, name);
     struct stat st;
 
     g_assert_cmpint(lstat(path, &st), ==, 0);
@@ -148,7 +148,7 @@ static void test_xattr_map(void)
         "--xattrmap", ":map:trusted.:user.virtiofs.:", NULL
     };
     struct client *client = fuse_client_new(0, arguments);
-    g_autofree char *path = g_build_filename(client->share, "f", NULL);
+    g_autofree char *path = client_host_path(client, "f");
     struct iovec remove_args[] = { TEXT("trusted.t") };
     const void *value;
     uint64_t node, fh;

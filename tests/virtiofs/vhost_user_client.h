@@ -62,6 +62,9 @@ void client_restart(struct client *client);
 /* Close the connection, expect exit status 0, remove the directory. */
 void client_free(struct client *client);
 
+/* Return the path of a file of the share on the host: a new string. */
+char *client_host_path(const struct client *client, const char *name);
+
 /* Wait for the daemon's exit; its status from exit(3), or -signal. */
 int client_wait_exit(struct client *client);
 

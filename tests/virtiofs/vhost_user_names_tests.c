@@ -66,7 +66,7 @@ static void test_new_names(void)
 static void test_name_with_nul(void)
 {
     struct client *client = fuse_client_new(0, NULL);
-    g_autofree char *path = g_build_filename(client->share, "d", NULL);
+    g_autofree char *path = client_host_path(client, "d");
     g_autoptr(GDir) dir = NULL;
 
     g_assert_cmpint(call_name(client, FUSE_MKDIR, sizeof(struct fuse_mkdir_in),

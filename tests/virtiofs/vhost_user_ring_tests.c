@@ -3,7 +3,8 @@
  * vhost_user_ring_tests - invalid rings and messages.
  *
  * The queue breaks or the message is refused, and the daemon continues to
- * serve. (vhost_user_hostile_tests does the same with FUSE requests.)
+ * serve. (vhost_user_hostile_tests does the same with FUSE requests.) Also: a
+ * driver is asked for kicks again when its ring continues.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -250,6 +251,59 @@ static void test_broken_stream(void)
     client_free(client);
 }
 
+/* ---- kicks --------------------------------------------------------------- */
+
+/* Return the place where the device says whether it needs kicks, and its value
+ * if it does, at the request with this number. */
+static uint16_t *kick_wish(struct client_queue *q, uint64_t want)
+{
+    return want & CLIENT_EVENT_IDX ? (uint16_t *)&vring_avail_event(&q->ring)
+                                   : &q->ring.used->flags;
+}
+
+/* A ring continues where it was, as after a pause, with what another back-end
+ * may have left there: that it is busy. */
+static void go_on(struct client *client, uint32_t base, uint16_t *wish,
+                  uint16_t busy)
+{
+    struct client_queue *q = &client->queues[FUSE_QUEUE];
+    uint32_t ring[2] = { FUSE_QUEUE, base }, enable[2] = { FUSE_QUEUE, 1 };
+    uint64_t index = FUSE_QUEUE;
+
+    __atomic_store_n(wish, busy, __ATOMIC_SEQ_CST);
+    g_assert_true(
+        client_tell(client, VU_SET_VRING_BASE, ring, sizeof(ring), NULL, 0));
+    g_assert_true(client_tell(client, VU_SET_VRING_KICK, &index, sizeof(index),
+                              &q->kick, 1));
+    g_assert_true(client_tell(client, VU_SET_VRING_CALL, &index, sizeof(index),
+                              &q->call, 1));
+    g_assert_true(client_tell(client, VU_SET_VRING_ENABLE, enable,
+                              sizeof(enable), NULL, 0));
+}
+
+static void test_kicks(gconstpointer data)
+{
+    uint64_t want = GPOINTER_TO_SIZE(data);
+    struct client *client = fuse_client_new(want, NULL);
+    struct client_queue *q = &client->queues[FUSE_QUEUE];
+    struct fuse_attr attr;
+    uint16_t *wish = kick_wish(q, want), quiet, base;
+
+    for (int i = 0; i < 3; i++)
+        g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    base = (uint16_t)client_stop_queue(client, FUSE_QUEUE);
+    quiet = want & CLIENT_EVENT_IDX ? base : 0;
+    go_on(client, base, wish,
+          want & CLIENT_EVENT_IDX ? (uint16_t)(base + 100)
+                                  : VRING_USED_F_NO_NOTIFY);
+    for (int i = 0; __atomic_load_n(wish, __ATOMIC_SEQ_CST) != quiet; i++) {
+        g_assert_cmpint(i, <, 10000);
+        g_usleep(1000);
+    }
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    client_free(client);
+}
+
 void add_vhost_user_ring_tests(void)
 {
     for (guint i = 0; i < G_N_ELEMENTS(breaks); i++) {
@@ -261,4 +315,7 @@ void add_vhost_user_ring_tests(void)
     g_test_add_func("/vhost-user/hostile/messages", test_messages);
     g_test_add_func("/vhost-user/hostile/regions", test_regions);
     g_test_add_func("/vhost-user/hostile/broken-stream", test_broken_stream);
+    g_test_add_data_func("/vhost-user/kicks/plain", (gpointer)0, test_kicks);
+    g_test_add_data_func("/vhost-user/kicks/event-idx",
+                         (gpointer)CLIENT_EVENT_IDX, test_kicks);
 }

@@ -10,6 +10,8 @@ void add_vhost_user_dir_tests(void);
 void add_vhost_user_hostile_tests(void);
 void add_vhost_user_lock_tests(void);
 void add_vhost_user_names_tests(void);
+void add_vhost_user_node_tests(void);
 void add_vhost_user_ring_tests(void);
+void add_vhost_user_scarce_tests(void);
 
 #endif
