@@ -15,130 +15,15 @@
 #include "common/errors.h"
 #include "interceptor/engine/engine.h"
 #include "tests/engine/engine_tests.h"
+#include "tests/engine/parking_rig.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-struct fixture {
-    struct world *world; /* for its folders; never started */
-    struct ic *ic;
-    struct ic_cred cred;
-    struct ic_inode *file, *dir;
-    int fd; /* of file */
-
-    pthread_mutex_t lock; /* known to ThreadSanitizer, unlike GLib's */
-    pthread_cond_t cond;
-    char *id; /* of the last event.safeguard_triggered */
-    unsigned released, denied;
-};
-
-static void on_event(const char *type, const char *payload, void *opaque)
-{
-    struct fixture *f = opaque;
-    json_t *object = json_loads(payload, 0, NULL);
-
-    if (g_strcmp0(type, "event.safeguard_triggered") == 0) {
-        pthread_mutex_lock(&f->lock);
-        g_free(f->id);
-        f->id = g_strdup(
-            json_string_value(json_object_get(object, "safeguard_id")));
-        pthread_cond_signal(&f->cond);
-        pthread_mutex_unlock(&f->lock);
-    }
-    json_decref(object);
-}
-
-static void on_unparked(int verdict, void *opaque)
-{
-    struct fixture *f = opaque;
-
-    if (verdict < 0)
-        f->denied++;
-    else
-        f->released++;
-}
-
-static char *wait_triggered(struct fixture *f)
-{
-    char *id;
-
-    pthread_mutex_lock(&f->lock);
-    while (!f->id)
-        pthread_cond_wait(&f->cond, &f->lock);
-    id = g_steal_pointer(&f->id);
-    pthread_mutex_unlock(&f->lock);
-    return id;
-}
-
-static void start(struct fixture *f)
-{
-    struct ic_options options = {
-        .share = f->world->share,
-        .undo_dir = f->world->undo_dir,
-        .no_timer = true,
-        .event = on_event,
-        .event_opaque = f,
-    };
-    g_autoptr(GError) error = NULL;
-
-    ic_set_log(0, NULL);
-    f->ic = ic_open_share(&options, &error);
-    g_assert_no_error(error);
-    ic_set_unparked(f->ic, on_unparked, f);
-    OK(ic_lookup(f->ic, ic_root(f->ic), "file", &f->file, NULL));
-    OK(ic_lookup(f->ic, ic_root(f->ic), "dir", &f->dir, NULL));
-    OK(ic_open(f->ic, f->file, O_RDWR, &f->fd));
-}
-
-static void stop(struct fixture *f)
-{
-    close(f->fd);
-    ic_inode_unref(f->file);
-    ic_inode_unref(f->dir);
-    ic_close(f->ic);
-}
-
-static void set_up(struct fixture *f, gconstpointer data)
-{
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_cond_init(&f->cond, NULL);
-    f->world = world_new(&world_folder);
-    f->cred = (struct ic_cred){ getuid(), getgid(), 022 };
-    world_host_dir(f->world, "dir/sub");
-    world_host_file(f->world, "file", "content");
-    world_host_file(f->world, "other", "more content");
-    start(f);
-}
-
-static void tear_down(struct fixture *f, gconstpointer data)
-{
-    stop(f);
-    world_free(f->world);
-    g_free(f->id);
-    pthread_cond_destroy(&f->cond);
-    pthread_mutex_destroy(&f->lock);
-}
-
-/* The first deletion of the step is held. */
-static char *hold(struct fixture *f)
-{
-    struct ic_safeguard_rules rules = { .delete_threshold = 1,
-                                        .overwrite_file_size_threshold = -1,
-                                        .timeout_ms = 600000 };
-    g_autoptr(GError) error = NULL;
-
-    g_assert_true(ic_safeguard_configure(f->ic, &rules, &error));
-    g_assert_true(ic_step_open(f->ic, ic_last_step_id(f->ic) + 1,
-                               IC_STEP_COMMAND, "test", &error));
-    g_assert_cmpint(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0), ==,
-                    IC_PARKED);
-    return wait_triggered(f);
-}
-
 /* ---- every change -------------------------------------------------------- */
 
-static ssize_t call(struct fixture *f, int number)
+static ssize_t call(struct parking_rig *f, int number)
 {
     struct ic *ic = f->ic;
     struct ic_inode *root = ic_root(ic), *inode = NULL;
@@ -186,13 +71,13 @@ static ssize_t call(struct fixture *f, int number)
     }
 }
 
-static void all_return(struct fixture *f, ssize_t expected)
+static void all_return(struct parking_rig *f, ssize_t expected)
 {
     for (int i = 0; i < 16; i++)
         g_assert_cmpint(call(f, i), ==, expected);
 }
 
-static void read_on(struct fixture *f)
+static void read_on(struct parking_rig *f)
 {
     struct ic_inode *inode;
     struct stat st;
@@ -205,9 +90,9 @@ static void read_on(struct fixture *f)
     ic_inode_unref(inode);
 }
 
-static void allowed(struct fixture *f, gconstpointer data)
+static void allowed(struct parking_rig *f, gconstpointer data)
 {
-    g_autofree char *id = hold(f);
+    g_autofree char *id = parking_rig_hold(f);
     g_autoptr(GPtrArray) then = world_snapshot(f->world);
 
     all_return(f, IC_PARKED);
@@ -221,10 +106,10 @@ static void allowed(struct fixture *f, gconstpointer data)
     OK(ic_unlinkat(f->ic, ic_root(f->ic), "file", 0));
 }
 
-static void denied(struct fixture *f, gconstpointer data)
+static void denied(struct parking_rig *f, gconstpointer data)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
-    g_autofree char *id = hold(f);
+    g_autofree char *id = parking_rig_hold(f);
     struct ic_step_info *info;
 
     g_assert_true(ic_safeguard_confirm(f->ic, id, false, NULL));
@@ -243,7 +128,7 @@ static void denied(struct fixture *f, gconstpointer data)
 
 /* The step made changes before it was denied; its answer lists what was lost.
  */
-static void denied_after_changes(struct fixture *f, gconstpointer data)
+static void denied_after_changes(struct parking_rig *f, gconstpointer data)
 {
     struct ic_safeguard_rules rules = { .delete_threshold = 2,
                                         .overwrite_file_size_threshold = -1 };
@@ -256,7 +141,7 @@ static void denied_after_changes(struct fixture *f, gconstpointer data)
     OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
     g_assert_cmpint(call(f, 10), ==, 3);
     g_assert_cmpint(call(f, 6), ==, IC_PARKED);
-    id = wait_triggered(f);
+    id = parking_rig_wait_triggered(f);
     g_assert_true(ic_safeguard_confirm(f->ic, id, false, NULL));
     world_assert_equal(f->world, before);
     g_assert_true(ic_step_close(f->ic, 7, 0, 0, 0, &info, NULL));
@@ -267,20 +152,20 @@ static void denied_after_changes(struct fixture *f, gconstpointer data)
 
 /* An obstacle stops the rollback of a denied step: that is reported, and the
  * step can be rolled back later. */
-static void denial_fails(struct fixture *f, gconstpointer data)
+static void denial_fails(struct parking_rig *f, gconstpointer data)
 {
     g_autofree char *obstacle = g_build_filename(
         f->world->undo_dir, "wal", "in_progress", "staging", NULL);
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
     g_autoptr(GError) error = NULL, again = NULL;
-    g_autofree char *id = hold(f);
+    g_autofree char *id = parking_rig_hold(f);
 
     g_assert_true(ic_safeguard_confirm(f->ic, id, true, NULL));
     OK(call(f, 11));
     OK(call(f, 7));
     g_assert_true(ic_step_abort(f->ic, 1, NULL));
     g_clear_pointer(&id, g_free);
-    id = hold(f);
+    id = parking_rig_hold(f);
     g_assert_true(g_file_set_contents(obstacle, "", 0, NULL));
     g_assert_false(ic_safeguard_confirm(f->ic, id, false, &error));
     g_assert_error(error, STEPBACK_ERROR, ERROR_IO_ERROR);
@@ -298,7 +183,7 @@ static void denial_fails(struct fixture *f, gconstpointer data)
 
 /* A parked change gets the verdict that ended its own wait, whatever has
  * happened since. */
-static void verdicts(struct fixture *f, gconstpointer data)
+static void verdicts(struct parking_rig *f, gconstpointer data)
 {
     struct parking *parking = &f->ic->parking;
     uint64_t seq = parking_seq(parking);
@@ -323,7 +208,7 @@ static void verdicts(struct fixture *f, gconstpointer data)
 
 static gpointer unlink_waiting(gpointer data)
 {
-    struct fixture *f = data;
+    struct parking_rig *f = data;
     int rc;
 
     parking_thread_waits(true);
@@ -333,11 +218,11 @@ static gpointer unlink_waiting(gpointer data)
 }
 
 /* Shutdown of the engine does not wait for a decision. */
-static void refused(struct fixture *f, gconstpointer data)
+static void refused(struct parking_rig *f, gconstpointer data)
 {
     GThread *thread;
 
-    g_free(hold(f));
+    g_free(parking_rig_hold(f));
     thread = g_thread_new("waits", unlink_waiting, f);
 
     safeguard_refuse(f->ic);
@@ -380,7 +265,7 @@ static const char *status_of(json_t *response)
 
 /* A write by the agent is held like a command's, and waits in its thread; the
  * answer to the question overtakes it on the same connection. */
-static void write_file(struct fixture *f, gconstpointer data)
+static void write_file(struct parking_rig *f, gconstpointer data)
 {
     struct ic_safeguard_rules rules = { .timeout_ms = 600000 };
     bool allow = GPOINTER_TO_INT(data);
@@ -395,7 +280,7 @@ static void write_file(struct fixture *f, gconstpointer data)
     g_assert_true(ic_safeguard_configure(f->ic, &rules, NULL));
     dprintf(pair[0], "{\"type\":\"write_file\",\"request_id\":\"1\","
                      "\"payload\":{\"path\":\"file\",\"content\":\"new\"}}\n");
-    id = wait_triggered(f);
+    id = parking_rig_wait_triggered(f);
     dprintf(pair[0],
             "{\"type\":\"safeguard.confirm\",\"request_id\":\"2\","
             "\"payload\":{\"safeguard_id\":\"%s\",\"action\":\"%s\"}}\n",
@@ -413,7 +298,7 @@ static void write_file(struct fixture *f, gconstpointer data)
 
 /* ---- rollbacks ----------------------------------------------------------- */
 
-static void rollback_runs(struct fixture *f, gconstpointer data)
+static void rollback_runs(struct parking_rig *f, gconstpointer data)
 {
     parking_begin_rollback(&f->ic->parking);
     parking_begin_rollback(&f->ic->parking);
@@ -431,7 +316,7 @@ static void rollback_runs(struct fixture *f, gconstpointer data)
     OK(ic_unlinkat(f->ic, ic_root(f->ic), "file", 0));
 }
 
-static void rollback_tells(struct fixture *f, gconstpointer data)
+static void rollback_tells(struct parking_rig *f, gconstpointer data)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
 
@@ -444,7 +329,7 @@ static void rollback_tells(struct fixture *f, gconstpointer data)
 /* ---- the end ------------------------------------------------------------- */
 
 /* With a decision pending, or a denied step not closed. */
-static void close_engine(struct fixture *f, gconstpointer data)
+static void close_engine(struct parking_rig *f, gconstpointer data)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
     g_autofree char *id = NULL;
@@ -455,11 +340,11 @@ static void close_engine(struct fixture *f, gconstpointer data)
     g_assert_cmpint(call(f, 10), ==, 3);
     g_assert_true(ic_step_close(f->ic, 1, 0, 0, 0, NULL, NULL));
     g_assert_true(ic_rollback(f->ic, 1, false, NULL, NULL));
-    id = hold(f);
+    id = parking_rig_hold(f);
     if (deny)
         g_assert_true(ic_safeguard_confirm(f->ic, id, false, NULL));
-    stop(f);
-    start(f);
+    parking_rig_stop(f);
+    parking_rig_start(f);
     recovered = ic_recovered(f->ic);
     g_assert_true((recovered == NULL) == deny);
     ic_step_info_free(recovered);
@@ -468,7 +353,7 @@ static void close_engine(struct fixture *f, gconstpointer data)
 }
 
 /* Without an undo log a denied step could not be rolled back. */
-static void no_log(struct fixture *f, gconstpointer data)
+static void no_log(struct parking_rig *f, gconstpointer data)
 {
     struct ic_safeguard_rules rules = { .delete_threshold = 1 };
     struct ic_options options = { .share = f->world->share };
@@ -484,7 +369,7 @@ static void no_log(struct fixture *f, gconstpointer data)
 
 static const struct {
     const char *path;
-    void (*run)(struct fixture *f, gconstpointer data);
+    void (*run)(struct parking_rig *f, gconstpointer data);
     gconstpointer data;
 } cases[] = {
     { "/parking/allowed", allowed },
@@ -505,6 +390,6 @@ static const struct {
 void add_parking_tests(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
-        g_test_add(cases[i].path, struct fixture, cases[i].data, set_up,
-                   cases[i].run, tear_down);
+        g_test_add(cases[i].path, struct parking_rig, cases[i].data,
+                   parking_rig_set_up, cases[i].run, parking_rig_tear_down);
 }

@@ -77,13 +77,11 @@ static void test_no_such(struct inode_rig *f, gconstpointer data)
 /* However and by whatever name it is looked up, it is one inode. */
 static void test_is_one(struct inode_rig *f, gconstpointer data)
 {
-    g_autofree char *path = world_host_path(f->world, "file");
-    g_autofree char *link_path = world_host_path(f->world, "link");
     struct ic_inode *listed = meet(f, inode_rig_root(f), "file"), *again,
                     *found;
     struct stat st;
 
-    OK(link(path, link_path));
+    inode_rig_link(f, "file", "link");
     again = meet(f, inode_rig_root(f), "link");
     g_assert_true(again == listed);
     g_assert_false(inode_rig_is_open(listed));
@@ -142,11 +140,9 @@ static void test_overtaken(struct inode_rig *f, gconstpointer data)
 
 static void test_moved_by_others(struct inode_rig *f, gconstpointer data)
 {
-    g_autofree char *path = world_host_path(f->world, "file");
-    g_autofree char *other = world_host_path(f->world, "other");
     struct ic_inode *file = meet(f, inode_rig_root(f), "file"), *again;
 
-    OK(rename(other, path));
+    inode_rig_rename(f, "other", "file");
     g_assert_cmpint(inode_rig_links(f, file), ==, -ESTALE);
     again = meet(f, inode_rig_root(f), "file");
     g_assert_true(again != file);
@@ -242,11 +238,9 @@ static void test_removed(struct inode_rig *f, gconstpointer data)
 /* Of two names the last one by which the inode was looked up counts. */
 static void test_removed_link(struct inode_rig *f, gconstpointer data)
 {
-    g_autofree char *path = world_host_path(f->world, "file");
-    g_autofree char *link_path = world_host_path(f->world, "link");
     struct ic_inode *file, *again;
 
-    OK(link(path, link_path));
+    inode_rig_link(f, "file", "link");
     file = meet(f, inode_rig_root(f), "file");
     again = meet(f, inode_rig_root(f), "link");
     OK(ic_unlinkat(f->ic, inode_rig_root(f), "link", 0));
@@ -258,11 +252,9 @@ static void test_removed_link(struct inode_rig *f, gconstpointer data)
 /* That removes nothing: the inode can be closed as before. */
 static void test_renamed_to_itself(struct inode_rig *f, gconstpointer data)
 {
-    g_autofree char *path = world_host_path(f->world, "file");
-    g_autofree char *link_path = world_host_path(f->world, "link");
     struct ic_inode *file = meet(f, inode_rig_root(f), "file");
 
-    OK(link(path, link_path));
+    inode_rig_link(f, "file", "link");
     g_assert_cmpint(inode_rig_links(f, file), ==, 2);
     OK(ic_renameat2(f->ic, inode_rig_root(f), "file", inode_rig_root(f), "file",
                     0));

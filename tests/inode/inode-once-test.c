@@ -43,22 +43,6 @@ static struct ic_inode *list(struct inode_rig *f, const char *name)
     return inode;
 }
 
-static void link_host(struct inode_rig *f, const char *from, const char *to)
-{
-    g_autofree char *from_path = world_host_path(f->world, from);
-    g_autofree char *to_path = world_host_path(f->world, to);
-
-    OK(link(from_path, to_path));
-}
-
-static void rename_host(struct inode_rig *f, const char *from, const char *to)
-{
-    g_autofree char *from_path = world_host_path(f->world, from);
-    g_autofree char *to_path = world_host_path(f->world, to);
-
-    OK(rename(from_path, to_path));
-}
-
 static int unlink_name(struct inode_rig *f, const char *name)
 {
     return ic_unlinkat(f->ic, inode_rig_root(f), name, 0);
@@ -140,7 +124,7 @@ static void test_two_names(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file;
 
-    link_host(f, "file", "link");
+    inode_rig_link(f, "file", "link");
     file = look_up(f, "file");
     g_assert_true(look_up(f, "link") == file);
     g_assert_true(inode_rig_is_open(file));
@@ -165,7 +149,7 @@ static void test_attributes(struct inode_rig *f, gconstpointer data)
     OK(ic_stat_held(f->ic, file, &st));
     g_assert_cmpint(st.st_size, ==, 77);
     g_assert_false(inode_rig_is_open(file));
-    rename_host(f, "other", "moved");
+    inode_rig_rename(f, "other", "moved");
     g_assert_cmpint(ic_stat_held(f->ic, file, &st), ==, -ESTALE);
     unhold(file, 1);
 }
@@ -177,7 +161,7 @@ static void test_log_links(struct inode_rig *f, gconstpointer data)
     struct ic_inode *file;
     struct stat st;
 
-    link_host(f, "file", "link");
+    inode_rig_link(f, "file", "link");
     file = look_up(f, "file");
     if (data)
         g_assert_true(ic_step_open(f->ic, 1, IC_STEP_COMMAND, "test", &error));
@@ -287,7 +271,7 @@ static void test_removed_another(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *file = look_up(f, "file"), *other = list(f, "other");
 
-    rename_host(f, "other", "file");
+    inode_rig_rename(f, "other", "file");
     g_assert_true(look_up(f, "file") == other);
     g_assert_true(look_up(f, "file") == other);
     OK(unlink_name(f, "file"));
@@ -303,7 +287,7 @@ static void test_removed_later(struct inode_rig *f, gconstpointer data)
     struct ic_inode *file = look_up(f, "file"), *other = list(f, "other");
 
     OK(rename_name(f, "dir", "folder", 0));
-    rename_host(f, "other", "file");
+    inode_rig_rename(f, "other", "file");
     OK(unlink_name(f, "file"));
     g_assert_cmpint(inode_rig_links(f, other), ==, 0);
     unhold(other, 1);
@@ -353,7 +337,7 @@ static void test_removed_overtaken(struct inode_rig *f, gconstpointer data)
     g_autofree char *path = world_host_path(f->world, "dir/inner");
     g_autofree char *kept = world_host_path(f->world, "kept");
 
-    rename_host(f, "dir/inner", "kept");
+    inode_rig_rename(f, "dir/inner", "kept");
     for (unsigned i = 0; i < OVERTAKEN; i++) {
         struct ic_inode *dir = look_up(f, "dir"), *inner;
 

@@ -95,6 +95,22 @@ void inode_rig_replace(struct inode_rig *f, const char *name)
     g_test_message("no number was given again here");
 }
 
+void inode_rig_link(struct inode_rig *f, const char *from, const char *to)
+{
+    g_autofree char *from_path = world_host_path(f->world, from);
+    g_autofree char *to_path = world_host_path(f->world, to);
+
+    g_assert_cmpint(link(from_path, to_path), ==, 0);
+}
+
+void inode_rig_rename(struct inode_rig *f, const char *from, const char *to)
+{
+    g_autofree char *from_path = world_host_path(f->world, from);
+    g_autofree char *to_path = world_host_path(f->world, to);
+
+    g_assert_cmpint(rename(from_path, to_path), ==, 0);
+}
+
 struct ic_inode *inode_rig_root(struct inode_rig *f)
 {
     return ic_root(f->ic);

@@ -49,6 +49,10 @@ void inode_rig_run_threads(struct inode_rig *f, const GThreadFunc *work,
  * the same number if the file system reuses numbers soon. */
 void inode_rig_replace(struct inode_rig *f, const char *name);
 
+/* Another process links or renames a file. */
+void inode_rig_link(struct inode_rig *f, const char *from, const char *to);
+void inode_rig_rename(struct inode_rig *f, const char *from, const char *to);
+
 /* Borrowed. */
 struct ic_inode *inode_rig_root(struct inode_rig *f);
 

@@ -8,121 +8,7 @@
 
 #include "net/part_split.h"
 #include "net/part_table.h"
-
-enum { BUFFER = FRAME_WHOLE_MAX + 8 };
-
-struct part {
-    bool v6;
-    unsigned protocol;
-    uint32_t id;
-    size_t offset, length;
-    bool more;
-    int fill; /* each byte; 0: what whole_byte() says */
-    unsigned guest;
-};
-
-static struct part_table *table;
-static int64_t now;
-
-/* Return the byte of a packet at this place: UDP from 1024 to 53, and a
- * pattern. */
-static uint8_t whole_byte(size_t at, size_t total)
-{
-    static const uint8_t ports[] = { 4, 0, 0, 53 };
-
-    if (at < 4)
-        return ports[at];
-    if (at < 6)
-        return (uint8_t)(total >> (5 - at) * 8);
-    return (uint8_t)(at * 7 + at / 251);
-}
-
-static size_t build(const struct part *part, size_t total, uint8_t *data)
-{
-    uint8_t *ip = data + FRAME_HEADER, *payload;
-
-    memset(data, 0, FRAME_HEADER + FRAME_IPV6_HEADER);
-    memset(data + FRAME_MAC, 2, FRAME_MAC);
-    if (part->v6) {
-        frame_put16(data + 12, FRAME_IPV6);
-        ip[0] = 0x60;
-        frame_put16(ip + 4, (unsigned)part->length + FRAME_PART_HEADER);
-        ip[6] = FRAME_PART;
-        ip[7] = 64;
-        ip[8] = 0xfe;
-        ip[23] = (uint8_t)(15 + part->guest);
-        ip[24] = 0x20;
-        payload = ip + FRAME_IPV6_HEADER + FRAME_PART_HEADER;
-        payload[-8] = (uint8_t)part->protocol;
-        payload[-7] = 0;
-        frame_put16(payload - 6, (unsigned)part->offset | part->more);
-        frame_put16(payload - 4, part->id >> 16);
-        frame_put16(payload - 2, part->id & 0xffff);
-    } else {
-        frame_put16(data + 12, FRAME_IPV4);
-        ip[0] = 0x45;
-        frame_put16(ip + 2, (unsigned)part->length + FRAME_IPV4_HEADER);
-        frame_put16(ip + 4, part->id & 0xffff);
-        frame_put16(ip + 6,
-                    (unsigned)part->offset / 8 | (part->more ? 0x2000 : 0));
-        ip[8] = 64;
-        ip[9] = (uint8_t)part->protocol;
-        memcpy(ip + 12, "\12\0\2\17\11\11\11\11", 8);
-        ip[15] = (uint8_t)(15 + part->guest);
-        payload = ip + FRAME_IPV4_HEADER;
-    }
-    for (size_t i = 0; i < part->length; i++)
-        payload[i] = part->fill ? (uint8_t)part->fill
-                                : whole_byte(part->offset + i, total);
-    return (size_t)(payload - data) + part->length;
-}
-
-/* Of UDP by default. */
-static enum part_verdict add_of(struct part part, size_t total,
-                                struct frame *ret_whole)
-{
-    static uint8_t data[BUFFER];
-    struct frame frame;
-
-    if (part.protocol == 0)
-        part.protocol = FRAME_UDP;
-    if (!frame_parse(data, build(&part, total, data), &frame))
-        return PART_DROPPED;
-    g_assert_true(frame.fragmented);
-    return part_table_add(table, &frame, now, ret_whole);
-}
-
-static enum part_verdict add(struct part part)
-{
-    struct frame whole;
-
-    return add_of(part, 0, &whole);
-}
-
-static void check_whole(const struct frame *whole, bool v6, size_t total)
-{
-    const uint8_t *ip = whole->data + FRAME_HEADER;
-
-    g_assert_true(whole->joined && !whole->fragmented && whole->first);
-    g_assert_cmpuint(whole->type, ==, v6 ? FRAME_IPV6 : FRAME_IPV4);
-    g_assert_cmpuint(whole->protocol, ==, FRAME_UDP);
-    g_assert_cmpuint(whole->source_port, ==, 1024);
-    g_assert_cmpuint(whole->target_port, ==, 53);
-    g_assert_cmpuint(whole->payload_length, ==, total);
-    g_assert_cmpuint(whole->length, ==, whole->payload + total);
-    if (!v6)
-        g_assert_cmphex(frame_fold(frame_sum(0, ip, 20)), ==, 0xffff);
-    for (size_t i = 0; i < total; i++)
-        g_assert_cmphex(whole->data[whole->payload + i], ==,
-                        whole_byte(i, total));
-}
-
-static void begin(void)
-{
-    g_free(table);
-    table = g_new0(struct part_table, 1);
-    now = 1000;
-}
+#include "tests/net/parts_rig.h"
 
 /* ---- joining ------------------------------------------------------------- */
 
@@ -141,21 +27,22 @@ static void test_orders(gconstpointer data)
             seen |= 1u << (order >> n * 2 & 3);
         if (seen != 15)
             continue;
-        begin();
+        parts_rig_begin();
         for (n = 0; n < 4; n++) {
             size_t from = (order >> n * 2 & 3) * size;
 
             g_assert_cmpint(verdict, ==, PART_KEPT);
-            verdict = add_of((struct part){ .v6 = v6,
-                                            .id = 7,
-                                            .offset = from,
-                                            .length = MIN(size, total - from),
-                                            .more = from + size < total },
-                             total, &whole);
+            verdict = parts_rig_add_of(
+                (struct part){ .v6 = v6,
+                               .id = 7,
+                               .offset = from,
+                               .length = MIN(size, total - from),
+                               .more = from + size < total },
+                total, &whole);
         }
         g_assert_cmpint(verdict, ==, PART_WHOLE);
-        check_whole(&whole, v6, total);
-        g_assert_cmpuint(table->lost, ==, 0);
+        parts_rig_check_whole(&whole, v6, total);
+        g_assert_cmpuint(parts_rig_table->lost, ==, 0);
     }
 }
 
@@ -166,24 +53,25 @@ static void test_longest(void)
         struct frame whole;
         enum part_verdict verdict = PART_KEPT;
 
-        begin();
+        parts_rig_begin();
         for (from = 0; from < total; from += 1440)
-            verdict = add_of((struct part){ .v6 = v6,
-                                            .offset = from,
-                                            .length = MIN(1440, total - from),
-                                            .more = from + 1440 < total },
-                             total, &whole);
+            verdict = parts_rig_add_of(
+                (struct part){ .v6 = v6,
+                               .offset = from,
+                               .length = MIN(1440, total - from),
+                               .more = from + 1440 < total },
+                total, &whole);
         g_assert_cmpint(verdict, ==, PART_WHOLE);
-        check_whole(&whole, v6, total);
+        parts_rig_check_whole(&whole, v6, total);
         /* One byte more is refused (the "ping of death"). */
-        begin();
-        g_assert_cmpint(add((struct part){ .v6 = v6,
-                                           .offset = total / 8 * 8,
-                                           .length = total % 8 + 1 }),
+        parts_rig_begin();
+        g_assert_cmpint(parts_rig_add((struct part){ .v6 = v6,
+                                                     .offset = total / 8 * 8,
+                                                     .length = total % 8 + 1 }),
                         ==, PART_DROPPED);
-        g_assert_cmpint(
-            add((struct part){ .v6 = v6, .offset = 65528, .length = 1400 }), ==,
-            PART_DROPPED);
+        g_assert_cmpint(parts_rig_add((struct part){
+                            .v6 = v6, .offset = 65528, .length = 1400 }),
+                        ==, PART_DROPPED);
     }
 }
 
@@ -199,11 +87,11 @@ static void test_kept_apart(void)
     others[2].protocol = FRAME_ICMP;
     others[3].v6 = true;
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
-        begin();
-        g_assert_cmpint(add(others[i]), ==, PART_KEPT);
-        g_assert_cmpint(add_of(last, 24, &whole), ==, PART_KEPT);
-        g_assert_cmpint(add_of(first, 24, &whole), ==, PART_WHOLE);
-        check_whole(&whole, false, 24);
+        parts_rig_begin();
+        g_assert_cmpint(parts_rig_add(others[i]), ==, PART_KEPT);
+        g_assert_cmpint(parts_rig_add_of(last, 24, &whole), ==, PART_KEPT);
+        g_assert_cmpint(parts_rig_add_of(first, 24, &whole), ==, PART_WHOLE);
+        parts_rig_check_whole(&whole, false, 24);
     }
 }
 
@@ -212,16 +100,17 @@ static void test_alone(void)
 {
     struct frame whole;
 
-    begin();
-    g_assert_cmpint(add((struct part){ .v6 = true, .length = 16, .more = 1 }),
-                    ==, PART_KEPT);
+    parts_rig_begin();
     g_assert_cmpint(
-        add_of((struct part){ .v6 = true, .length = 29 }, 29, &whole), ==,
-        PART_WHOLE);
-    check_whole(&whole, true, 29);
+        parts_rig_add((struct part){ .v6 = true, .length = 16, .more = 1 }), ==,
+        PART_KEPT);
     g_assert_cmpint(
-        add_of((struct part){ .v6 = true, .offset = 16, .length = 3 }, 19,
-               &whole),
+        parts_rig_add_of((struct part){ .v6 = true, .length = 29 }, 29, &whole),
+        ==, PART_WHOLE);
+    parts_rig_check_whole(&whole, true, 29);
+    g_assert_cmpint(
+        parts_rig_add_of((struct part){ .v6 = true, .offset = 16, .length = 3 },
+                         19, &whole),
         ==, PART_WHOLE);
 }
 
@@ -233,19 +122,19 @@ static void check_spoilt(struct part first, struct part second)
 {
     struct frame whole;
 
-    begin();
-    g_assert_cmpint(add(first), ==, PART_KEPT);
-    g_assert_cmpint(add(second), ==, PART_DROPPED);
+    parts_rig_begin();
+    g_assert_cmpint(parts_rig_add(first), ==, PART_KEPT);
+    g_assert_cmpint(parts_rig_add(second), ==, PART_DROPPED);
     for (size_t from = 0; from < 64; from += 8)
-        g_assert_cmpint(add_of((struct part){ .v6 = first.v6,
-                                              .offset = from,
-                                              .length = 8,
-                                              .more = from < 56 },
-                               64, &whole),
+        g_assert_cmpint(parts_rig_add_of((struct part){ .v6 = first.v6,
+                                                        .offset = from,
+                                                        .length = 8,
+                                                        .more = from < 56 },
+                                         64, &whole),
                         ==, PART_DROPPED);
-    g_assert_cmpuint(table->lost, ==, 1);
-    now += PART_TABLE_WAIT_MS;
-    g_assert_cmpint(add(first), ==, PART_KEPT);
+    g_assert_cmpuint(parts_rig_table->lost, ==, 1);
+    parts_rig_now += PART_TABLE_WAIT_MS;
+    g_assert_cmpint(parts_rig_add(first), ==, PART_KEPT);
 }
 
 static void test_overlaps(void)
@@ -287,14 +176,14 @@ static void test_tiny(void)
 {
     struct frame whole;
 
-    begin();
-    g_assert_cmpint(
-        add_of((struct part){ .offset = 8, .length = 13 }, 21, &whole), ==,
-        PART_KEPT);
-    g_assert_cmpint(
-        add_of((struct part){ .length = 8, .more = true }, 21, &whole), ==,
-        PART_WHOLE);
-    check_whole(&whole, false, 21);
+    parts_rig_begin();
+    g_assert_cmpint(parts_rig_add_of((struct part){ .offset = 8, .length = 13 },
+                                     21, &whole),
+                    ==, PART_KEPT);
+    g_assert_cmpint(parts_rig_add_of((struct part){ .length = 8, .more = true },
+                                     21, &whole),
+                    ==, PART_WHOLE);
+    parts_rig_check_whole(&whole, false, 21);
 }
 
 static void test_unfit(void)
@@ -312,11 +201,11 @@ static void test_unfit(void)
         { .length = 4, .more = true },
     };
 
-    begin();
+    parts_rig_begin();
     for (size_t i = 0; i < G_N_ELEMENTS(unfit); i++)
-        g_assert_cmpint(add(unfit[i]), ==, PART_DROPPED);
+        g_assert_cmpint(parts_rig_add(unfit[i]), ==, PART_DROPPED);
     for (size_t i = 0; i < PART_TABLE_SLOTS; i++)
-        g_assert_false(table->slots[i].used);
+        g_assert_false(parts_rig_table->slots[i].used);
 }
 
 /* ---- bounds -------------------------------------------------------------- */
@@ -327,19 +216,19 @@ static void test_oldest_goes(void)
     struct part last = { .offset = 8, .length = 8 };
     struct frame whole;
 
-    begin();
+    parts_rig_begin();
     for (unsigned id = 0; id <= PART_TABLE_SLOTS; id++) {
         first.id = id;
-        now++;
-        g_assert_cmpint(add_of(first, 16, &whole), ==, PART_KEPT);
+        parts_rig_now++;
+        g_assert_cmpint(parts_rig_add_of(first, 16, &whole), ==, PART_KEPT);
     }
-    g_assert_cmpuint(table->lost, ==, 1);
+    g_assert_cmpuint(parts_rig_table->lost, ==, 1);
     last.id = 1;
-    g_assert_cmpint(add_of(last, 16, &whole), ==, PART_WHOLE);
+    g_assert_cmpint(parts_rig_add_of(last, 16, &whole), ==, PART_WHOLE);
     last.id = 0;
-    g_assert_cmpint(add_of(last, 16, &whole), ==, PART_KEPT);
+    g_assert_cmpint(parts_rig_add_of(last, 16, &whole), ==, PART_KEPT);
     last.id = PART_TABLE_SLOTS;
-    g_assert_cmpint(add_of(last, 16, &whole), ==, PART_WHOLE);
+    g_assert_cmpint(parts_rig_add_of(last, 16, &whole), ==, PART_WHOLE);
 }
 
 static void test_time(void)
@@ -348,14 +237,14 @@ static void test_time(void)
     struct part last = { .offset = 8, .length = 8 };
     struct frame whole;
 
-    begin();
-    g_assert_cmpint(add_of(first, 16, &whole), ==, PART_KEPT);
-    now += PART_TABLE_WAIT_MS - 1;
-    g_assert_cmpint(add_of(last, 16, &whole), ==, PART_WHOLE);
-    g_assert_cmpint(add_of(first, 16, &whole), ==, PART_KEPT);
-    now += PART_TABLE_WAIT_MS;
-    g_assert_cmpint(add_of(last, 16, &whole), ==, PART_KEPT);
-    g_assert_cmpuint(table->lost, ==, 1);
+    parts_rig_begin();
+    g_assert_cmpint(parts_rig_add_of(first, 16, &whole), ==, PART_KEPT);
+    parts_rig_now += PART_TABLE_WAIT_MS - 1;
+    g_assert_cmpint(parts_rig_add_of(last, 16, &whole), ==, PART_WHOLE);
+    g_assert_cmpint(parts_rig_add_of(first, 16, &whole), ==, PART_KEPT);
+    parts_rig_now += PART_TABLE_WAIT_MS;
+    g_assert_cmpint(parts_rig_add_of(last, 16, &whole), ==, PART_KEPT);
+    g_assert_cmpuint(parts_rig_table->lost, ==, 1);
 }
 
 /* For any fragments in any order: a complete packet has the bytes of its
@@ -366,7 +255,7 @@ static void test_random(void)
     unsigned wholes = 0;
     struct frame whole;
 
-    begin();
+    parts_rig_begin();
     for (int i = 0; i < 200000; i++) {
         size_t from = (size_t)g_rand_int_range(dice, 0, 5) * 8;
         struct part part = { .v6 = g_rand_boolean(dice),
@@ -379,10 +268,10 @@ static void test_random(void)
             part.length = 40 - from;
         if (!part.more && from == 0 && !part.v6)
             continue;
-        now += g_rand_int_range(dice, 0, 1000);
-        if (add_of(part, 40, &whole) != PART_WHOLE)
+        parts_rig_now += g_rand_int_range(dice, 0, 1000);
+        if (parts_rig_add_of(part, 40, &whole) != PART_WHOLE)
             continue;
-        check_whole(&whole, part.v6, 40);
+        parts_rig_check_whole(&whole, part.v6, 40);
         wholes++;
     }
     g_assert_cmpuint(wholes, >, 1000);
@@ -407,32 +296,33 @@ static void take_part(const uint8_t *data, size_t length, void *opaque)
                      frame.protocol == FRAME_TCP ? FRAME_LINK_MAX : FRAME_MAX);
     sent->count++;
     if (frame.fragmented)
-        sent->verdict = part_table_add(table, &frame, now, &sent->whole);
+        sent->verdict = part_table_add(parts_rig_table, &frame, parts_rig_now,
+                                       &sent->whole);
 }
 
 /* Made whole, split, and reassembled. */
 static void split(bool v6, size_t total, unsigned count)
 {
-    static uint8_t data[BUFFER];
+    static uint8_t data[PARTS_RIG_BUFFER];
     const size_t header = FRAME_HEADER + FRAME_IPV6_HEADER + FRAME_PART_HEADER;
     size_t size = 8 * 1024, from;
     struct frame frame, whole;
     struct sent sent = { 0 };
 
-    begin();
+    parts_rig_begin();
     for (from = 0; from < total; from += size)
-        add_of((struct part){ .v6 = v6,
-                              .offset = from,
-                              .length = MIN(size, total - from),
-                              .more = from + size < total },
-               total, &whole);
+        parts_rig_add_of((struct part){ .v6 = v6,
+                                        .offset = from,
+                                        .length = MIN(size, total - from),
+                                        .more = from + size < total },
+                         total, &whole);
     if (total <= size) { /* the header of a packet that is not split */
-        build(&(struct part){ .v6 = true,
-                              .length = total,
-                              .protocol = FRAME_UDP },
-              total, data);
+        parts_rig_build(&(struct part){ .v6 = true,
+                                        .length = total,
+                                        .protocol = FRAME_UDP },
+                        total, data);
         g_assert_true(v6 && frame_parse(data, header + total, &frame));
-        part_table_add(table, &frame, now, &whole);
+        part_table_add(parts_rig_table, &frame, parts_rig_now, &whole);
     }
     memmove(data, whole.data, whole.length);
     g_assert_true(frame_parse(data, whole.length, &whole));
@@ -440,7 +330,7 @@ static void split(bool v6, size_t total, unsigned count)
     g_assert_cmpuint(sent.count, ==, count);
     if (count > 1) {
         g_assert_cmpint(sent.verdict, ==, PART_WHOLE);
-        check_whole(&sent.whole, v6, total);
+        parts_rig_check_whole(&sent.whole, v6, total);
     }
 }
 
@@ -458,13 +348,14 @@ static void test_split(void)
 /* The sizes of TCP segments are the guest's choice. */
 static void test_segments(void)
 {
-    static uint8_t data[BUFFER];
+    static uint8_t data[PARTS_RIG_BUFFER];
     struct sent sent = { 0 };
     struct frame frame;
     const struct part part = { .protocol = FRAME_TCP,
                                .length = NETWORK_LINK_MTU - FRAME_IPV4_HEADER };
 
-    g_assert_true(frame_parse(data, build(&part, part.length, data), &frame));
+    g_assert_true(
+        frame_parse(data, parts_rig_build(&part, part.length, data), &frame));
     part_split(&frame, 0, take_part, &sent);
     g_assert_cmpuint(sent.count, ==, 1);
 }
@@ -472,10 +363,10 @@ static void test_segments(void)
 /* Fragments that slirp has already made, for a larger MTU. */
 static void test_split_parts(void)
 {
-    static uint8_t data[BUFFER];
+    static uint8_t data[PARTS_RIG_BUFFER];
     struct sent sent = { 0 };
 
-    begin();
+    parts_rig_begin();
     for (size_t from = 0; from < 20000; from += 8976) {
         const struct part part = { .protocol = FRAME_UDP,
                                    .offset = from,
@@ -484,11 +375,12 @@ static void test_split_parts(void)
         struct frame frame;
 
         g_assert_cmpint(sent.verdict, ==, PART_KEPT);
-        g_assert_true(frame_parse(data, build(&part, 20000, data), &frame));
+        g_assert_true(
+            frame_parse(data, parts_rig_build(&part, 20000, data), &frame));
         part_split(&frame, 0, take_part, &sent);
     }
     g_assert_cmpint(sent.verdict, ==, PART_WHOLE);
-    check_whole(&sent.whole, false, 20000);
+    parts_rig_check_whole(&sent.whole, false, 20000);
 }
 
 int main(int argc, char **argv)

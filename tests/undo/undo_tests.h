@@ -9,6 +9,7 @@ void add_forced_undo_links_tests(void);
 void add_foreign_work_tests(void);
 void add_other_folder_tests(void);
 void add_overlap_tests(void);
+void add_redo_preview_tests(void);
 void add_restore_paths_refused_tests(void);
 
 #endif
