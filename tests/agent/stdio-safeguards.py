@@ -34,6 +34,12 @@ def guarded(place, *names, **rules):
     return open_session(place, *names, safeguard=rules)
 
 
+def guarded_pair(place, **rules):
+    agent = guarded(place, "a", "b", **rules)
+    paths = [place.root + "/a", place.root + "/b"]
+    return agent, paths, snapshot(*paths)
+
+
 def held(agent):
     return agent.ask("session.status")["payload"]["held"]
 
@@ -228,9 +234,7 @@ BOTH = "sh rm f* & rm /mnt/working/1/f* & wait"
 @test
 def two_folders_ask_at_once(place):
     """two decisions at a time: each on its own; the machine waits for both"""
-    agent = guarded(place, "a", "b", delete_threshold=3)
-    paths = [place.root + "/a", place.root + "/b"]
-    before = snapshot(*paths)
+    agent, paths, before = guarded_pair(place, delete_threshold=3)
     for order in ((0, 1), (1, 0)):
         for actions, number in ((("allow", "allow"), None),
                                 (("allow", "deny"), 5001), (("deny",), 5001)):
@@ -260,9 +264,7 @@ def two_folders_ask_at_once(place):
 @test
 def silence_denies_both(place):
     """one decision allowed and one unanswered: the whole step is undone"""
-    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=5)
-    paths = [place.root + "/a", place.root + "/b"]
-    before = snapshot(*paths)
+    agent, paths, before = guarded_pair(place, delete_threshold=3, timeout_seconds=5)
     id, events = ask_twice(agent, paths)
     confirm(agent, events[0], "allow")
     equal(held(agent), True)
@@ -278,10 +280,8 @@ def silence_denies_both(place):
 @test
 def a_clients_user_is_asked_twice(place):
     """two decisions about an MCP client's command: its user is asked of each"""
-    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=6)
+    agent, paths, before = guarded_pair(place, delete_threshold=3, timeout_seconds=6)
     path = agent.first("event.ready")["mcp_socket"]
-    paths = [place.root + "/a", place.root + "/b"]
-    before = snapshot(*paths)
     for version in (LATEST, MODERN):
         client = connect(path, version=version,
                          capabilities={"elicitation": {}})
@@ -302,10 +302,8 @@ def a_clients_user_is_asked_twice(place):
 @test
 def a_frontend_answers_for_a_client(place):
     """two decisions: the frontend takes one, and the client the other"""
-    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=8)
+    agent, paths, before = guarded_pair(place, delete_threshold=3, timeout_seconds=8)
     path = agent.first("event.ready")["mcp_socket"]
-    paths = [place.root + "/a", place.root + "/b"]
-    before = snapshot(*paths)
     for version in (LATEST, MODERN):
         client = connect(path, version=version,
                          capabilities={"elicitation": {}})

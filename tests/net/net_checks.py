@@ -3,7 +3,7 @@
 import ipaddress
 
 import net_lab as lab
-from net_guest import Connection, Packet, echo
+from net_guest import Connection, Packet, echo, packed
 from sanitizer import is_sanitized
 from tap_functions import Failed, check, equal, run  # noqa: F401
 
@@ -29,6 +29,21 @@ def is_shut(guest, address, **more):
     if address not in ("10.0.2.2", "fec0::2"):  # which answers that itself
         guest.send(echo(address, **more))
         check(guest.wait(lambda found: found.is_refusal()), f"{address}, echo")
+
+
+def opened(guest, address):
+    """A connection that has said who it is: nobody else's wait took that."""
+    connection = guest.connect(address)
+    connection.read()
+    return connection
+
+
+def connections(address):
+    """That are established from here to the address."""
+    host = "127.0.0.1" if address == "10.0.2.2" else address
+    wanted = f"{int.from_bytes(packed(host), 'little'):08X}:{lab.PORT:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        return sum(line.split()[2:4] == [wanted, "01"] for line in table)
 
 
 def memory(guest):
