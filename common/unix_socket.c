@@ -93,6 +93,15 @@ int unix_socket_connect(const char *path, int flags)
     return fd_steal(&fd);
 }
 
+gboolean unix_socket_pair(int type, int code, int ret_pair[2], GError **error)
+{
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ret_pair) == 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, code, "cannot make a socket pair: %s",
+                g_strerror(errno));
+    return FALSE;
+}
+
 int unix_socket_listen(const char *path, GError **error)
 {
     fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

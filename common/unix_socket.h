@@ -18,6 +18,10 @@ int unix_socket_listen(const char *path, GError **error);
  * new fd or -errno. */
 int unix_socket_connect(const char *path, int flags);
 
+/* Make a pair of sockets (close-on-exec); type: SOCK_STREAM or SOCK_SEQPACKET.
+ * FALSE and error with this code on failure. */
+gboolean unix_socket_pair(int type, int code, int ret_pair[2], GError **error);
+
 /* Also let the members of a group (a name) connect. FALSE and error
  * (ERROR_INVALID_FIELD, ERROR_IO_ERROR) on failure. */
 gboolean unix_socket_share(const char *path, const char *group, GError **error);

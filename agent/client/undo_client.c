@@ -14,6 +14,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/json_bytes.h"
+#include "common/unix_socket.h"
 #include "interceptor/interceptor.h"
 
 enum { MAX_LOCK_FILE = 64 << 10 };
@@ -137,11 +138,8 @@ static gboolean connect_engine(struct undo_client *client, GError **error)
 {
     int pair[2];
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                    "cannot make a socket pair: %s", g_strerror(errno));
+    if (!unix_socket_pair(SOCK_STREAM, ERROR_IO_ERROR, pair, error))
         return FALSE;
-    }
     client->link = control_link_new(pair[0], &callbacks, client);
     return ic_control_attach(client->ic, pair[1], error);
 }

@@ -18,6 +18,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/network_link.h"
+#include "common/unix_socket.h"
 
 enum {
     NAME_SERVER_S = 3,
@@ -267,10 +268,14 @@ static gboolean make_pairs(struct pairs *pairs, bool with_stream,
                            GError **error)
 {
     return (!with_stream ||
-            network_process_pair(SOCK_STREAM, pairs->stream, error)) &&
-           network_process_pair(SOCK_STREAM, pairs->control, error) &&
-           network_process_pair(SOCK_SEQPACKET, pairs->ports, error) &&
-           network_process_pair(SOCK_SEQPACKET, pairs->names, error);
+            unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, pairs->stream,
+                             error)) &&
+           unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, pairs->control,
+                            error) &&
+           unix_socket_pair(SOCK_SEQPACKET, ERROR_VM_LAUNCH_FAILED,
+                            pairs->ports, error) &&
+           unix_socket_pair(SOCK_SEQPACKET, ERROR_VM_LAUNCH_FAILED,
+                            pairs->names, error);
 }
 
 static void on_proxy_warning(json_t *payload, void *opaque)

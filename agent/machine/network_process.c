@@ -4,9 +4,6 @@
  */
 #include "agent/machine/network_process.h"
 
-#include <errno.h>
-#include <sys/socket.h>
-
 #include "agent/base/install_paths.h"
 #include "common/errors.h"
 
@@ -41,13 +38,4 @@ struct child *network_process_spawn(const struct network_process *process,
     g_ptr_array_add(argv, NULL);
     return child_spawn((const char *const *)argv->pdata, fds, count, callbacks,
                        opaque, error);
-}
-
-gboolean network_process_pair(int type, int ret_pair[2], GError **error)
-{
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ret_pair) == 0)
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "cannot make a socket pair: %s", g_strerror(errno));
-    return FALSE;
 }

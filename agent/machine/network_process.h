@@ -32,8 +32,4 @@ struct child *network_process_spawn(const struct network_process *process,
                                     const struct child_callbacks *callbacks,
                                     void *opaque, GError **error);
 
-/* Make a pair of UNIX sockets of this type, closed at exec.
- * ERROR_VM_LAUNCH_FAILED. */
-gboolean network_process_pair(int type, int ret_pair[2], GError **error);
-
 #endif

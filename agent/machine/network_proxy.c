@@ -22,6 +22,7 @@
 #include "common/fd.h"
 #include "common/json_strings.h"
 #include "common/log.h"
+#include "common/unix_socket.h"
 
 enum {
     RESTART_MS = 1000, /* doubled by each end within a minute */
@@ -328,7 +329,7 @@ static gboolean start(struct network_proxy *proxy, GError **error)
     int control[2];
 
     if (trust < 0 || !upstream_proxy_check(proxy->upstream, error) ||
-        !network_process_pair(SOCK_STREAM, control, error))
+        !unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, control, error))
         return FALSE;
     proxy->process = network_process_spawn(
         &(struct network_process){

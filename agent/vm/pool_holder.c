@@ -20,6 +20,7 @@
 #include "agent/vm/vm.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/unix_socket.h"
 
 enum {
     LIMIT_S = 120, /* for a restore at low priority on a busy host */
@@ -199,11 +200,8 @@ static gboolean start(struct holder *holder, const struct vm_config *config,
     if (state < 0)
         return FALSE;
     if (config->network_fd >= 0 &&
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, network) < 0) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "cannot make a socket pair: %s", g_strerror(errno));
+        !unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, network, error))
         return FALSE;
-    }
     holder->network = network[0];
     shape.is_template = true;
     shape.state_fd = state;

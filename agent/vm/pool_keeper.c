@@ -18,6 +18,7 @@
 #include "agent/vm/template_store.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/unix_socket.h"
 
 enum {
     TICK_S = 2,
@@ -132,9 +133,8 @@ static gboolean restore(struct pool_keeper *keeper,
     slot->keeper = keeper;
     slot->key = key;
     slot->link = -1;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "cannot make a socket pair: %s", g_strerror(errno));
+    if (!unix_socket_pair(SOCK_SEQPACKET, ERROR_VM_LAUNCH_FAILED, link,
+                          error)) {
         free_slot(slot);
         return FALSE;
     }

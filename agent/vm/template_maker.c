@@ -7,7 +7,6 @@
  */
 #include "agent/vm/template_maker.h"
 
-#include <errno.h>
 #include <glib-unix.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/unix_socket.h"
 
 enum {
     LIMIT_S = 300,   /* for a boot at low priority on a busy host */
@@ -183,11 +183,8 @@ static gboolean start(struct maker *maker, const struct vm_config *config,
     if (!maker->listener)
         return FALSE;
     if (config->network_fd >= 0 &&
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, network) < 0) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "cannot make a socket pair: %s", g_strerror(errno));
+        !unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, network, error))
         return FALSE;
-    }
     maker->network = network[0];
     shape.is_template = true;
     shape.state_fd = -1;

@@ -12,7 +12,6 @@
  */
 #include "agent/vm/vm.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +24,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/unix_socket.h"
 
 enum {
     GUEST_STOP_MS = 2000,
@@ -133,15 +133,6 @@ static gboolean check_console(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-static bool make_pair(int pair[2], GError **error)
-{
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
-        return true;
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "cannot make a socket pair: %s", g_strerror(errno));
-    return false;
-}
-
 /* Implements bulk_port_restart. */
 static void start_bulk(const char *mark, void *opaque)
 {
@@ -186,8 +177,9 @@ struct vm *vm_new(const struct vm_config *config,
     int bulk[2] = { -1, -1 };
     struct vm *vm = make(config, callbacks, opaque);
 
-    if (make_pair(control, error) && make_pair(monitor, error) &&
-        make_pair(bulk, error)) {
+    if (unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, control, error) &&
+        unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, monitor, error) &&
+        unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, bulk, error)) {
         const struct vm_sockets sockets = { control[1], bulk[1], monitor[1] };
         g_auto(GStrv) argv = vm_command_build(config, &sockets);
         int fds[5] = { control[1], bulk[1], monitor[1] };
