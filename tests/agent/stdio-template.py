@@ -35,11 +35,9 @@ class Machine:
         self.restored = "-incoming" in self.qemu
 
     def ask(self, command):
-        mark = len(self.agent.seen)
-        answer = self.agent.ask("agent.execute", command=command)
+        answer, output = self.agent.execute(command)
         equal(answer["payload"]["exit_code"], 0)
-        return "".join(m["payload"]["data"] for m in self.agent.seen[mark:]
-                       if m["type"] == "event.terminal_output")
+        return output
 
     def order(self):
         """The messages that the guest has got before this command."""

@@ -14,12 +14,11 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from mcp_client import Server  # noqa: E402
 from pty_client import Terminal  # noqa: E402
-from sandbox_case import CERTIFICATE, VM, call, good, refused, sandbox_test, \
-    up  # noqa: E402
+from sandbox_case import (CERTIFICATE, QUIET, VM, call, good,  # noqa: E402
+                          guest_root, refused, sandbox_test, up)
 from stdio_client import Agent, PROGRAM, contains, equal, main  # noqa: E402
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"
-QUIET = ("exec", "-q", "--step=none")
 
 
 def shim(place, **more):
@@ -56,15 +55,6 @@ def qemu(place):
         if "-accel" in words:
             return " ".join(words)
     return ""
-
-
-def guest_root(place, **env):
-    """The folder in which the shim writes the guest's system files. It does so
-    before it runs a command; the fake QEMU answers for mounts."""
-    if env:
-        good(place, *QUIET, "--", "true", **env)
-    found = glob.glob(place.root + "/guest-*.root")
-    return max(found, key=os.path.getmtime)
 
 
 def settings(place, *options, **env):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The authority of a run, and secrets: what a guest gets of them. Over a fake
 QEMU whose guest is the real shim."""
-import glob
 import os
 import re
 import subprocess
@@ -11,11 +10,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from sandbox_case import VM, call, good, refused, sandbox_test, up  # noqa: E402
+from sandbox_case import (QUIET, VM, call, good, guest_root,  # noqa: E402
+                          refused, sandbox_test, up)
 from stdio_client import contains, equal, main  # noqa: E402
 
 HEADERS = "authorization,x-api-key,api-key,x-goog-api-key,private-token"
-QUIET = ("exec", "-q", "--step=none")
 
 
 def shim(place, **more):
@@ -32,15 +31,6 @@ def read(path):
 def end(place, **env):
     good(place, "stop", **env)
     good(place, "rm", "share", **env)
-
-
-def guest_root(place, **env):
-    """The folder in which the shim writes the guest's system files. It does so
-    before it runs a command; the fake QEMU answers for mounts."""
-    if env:
-        good(place, *QUIET, "--", "true", **env)
-    found = glob.glob(place.root + "/guest-*.root")
-    return max(found, key=os.path.getmtime)
 
 
 @sandbox_test

@@ -3,14 +3,12 @@
 """The command line on a terminal: width, colour, pager and progress."""
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from cli_case import Daemon, call  # noqa: E402
+from cli_case import Daemon, call, steps  # noqa: E402
 from pty_client import CTRL_C, Terminal, plain, width  # noqa: E402
 from sandbox_case import (VM, good, refused, sandbox_test, up)  # noqa: E402
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
@@ -30,15 +28,6 @@ def show(place, *words, columns=80, keys=None, **env):
             terminal.send(keys)
         status = terminal.wait()
         return status, terminal.text()
-
-
-def steps(place, *commands):
-    daemon = Daemon(place)
-    try:
-        for i, command in enumerate(commands):
-            daemon.step(i + 1, command)
-    finally:
-        daemon.end()
 
 
 @test

@@ -9,18 +9,9 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from cli_case import Daemon, call  # noqa: E402
+from cli_case import Daemon, call, steps  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from stdio_client import PROGRAM, SRCDIR, contains, equal, main, test  # noqa: E402
-
-
-def steps(place, *commands):
-    daemon = Daemon(place)
-    try:
-        for i, command in enumerate(commands):
-            daemon.step(i + 1, command)
-    finally:
-        daemon.end()
 
 
 def answer(place, keys, *words, stderr=None):

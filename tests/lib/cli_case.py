@@ -116,3 +116,12 @@ def answer_on_terminal(place, answer, *words):
         terminal.send(answer)
         terminal.wait()
         return terminal.text()
+
+
+def steps(place, *commands):
+    daemon = Daemon(place)
+    try:
+        for i, command in enumerate(commands):
+            daemon.step(i + 1, command)
+    finally:
+        daemon.end()

@@ -72,11 +72,9 @@ class Machine:
                       m["payload"].get("code") in ("pool", "template")]
 
     def ask(self, command):
-        mark = len(self.agent.seen)
-        answer = self.agent.ask("agent.execute", command=command)
+        answer, output = self.agent.execute(command)
         equal(answer["payload"]["exit_code"], 0)
-        return "".join(m["payload"]["data"] for m in self.agent.seen[mark:]
-                       if m["type"] == "event.terminal_output")
+        return output
 
     def is_pooled(self):
         """Whether its QEMU is not a child of its supervisor."""

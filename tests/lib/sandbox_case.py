@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sandboxes over a fake QEMU: their verbs, and clients of their API."""
 import functools
+import glob
 import json
 import os
 import queue
@@ -11,6 +12,7 @@ import subprocess
 from stdio_client import Agent, PROGRAM, contains, equal, eventually, test
 
 VM = ("--accel", "tcg")
+QUIET = ("exec", "-q", "--step=none")
 
 CERTIFICATE = """-----BEGIN CERTIFICATE-----
 MIIBdDCCARugAwIBAgIUWMFFfR6lwCQHP41lbBkyv2MxK+UwCgYIKoZIzj0EAwIw
@@ -120,3 +122,12 @@ class Client(Agent):
         # Not the reader: its thread holds it.
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
+
+
+def guest_root(place, **env):
+    """The folder in which the shim writes the guest's system files. It does so
+    before it runs a command; the fake QEMU answers for mounts."""
+    if env:
+        good(place, *QUIET, "--", "true", **env)
+    found = glob.glob(place.root + "/guest-*.root")
+    return max(found, key=os.path.getmtime)

@@ -222,6 +222,13 @@ class Agent:
     def ask(self, type, **payload):
         return self.response(self.send(type, **payload))
 
+    def execute(self, command):
+        """The response to a command, and its output."""
+        mark = len(self.seen)
+        answer = self.ask("agent.execute", command=command)
+        return answer, "".join(m["payload"]["data"] for m in self.seen[mark:]
+                               if m["type"] == "event.terminal_output")
+
     def error(self, type, **payload):
         """The code and the text of the error that this request must get."""
         error = self.ask(type, **payload)["error"]

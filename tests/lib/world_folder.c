@@ -201,7 +201,9 @@ static int folder_put(struct world *w, const char *path, int flags,
     return rc;
 }
 
-static int folder_mkdir(struct world *w, const char *path, mode_t mode)
+/* Make a name: of type S_IFDIR or S_IFLNK (to target), else by mknod(2). */
+static int make(struct world *w, const char *path, mode_t mode, dev_t dev,
+                const char *target)
 {
     struct folder *f = w->state;
     struct ic_inode *dir, *inode;
@@ -210,41 +212,31 @@ static int folder_mkdir(struct world *w, const char *path, mode_t mode)
 
     if (rc < 0)
         return rc;
-    rc = ic_mkdirat(f->ic, &f->cred, dir, name, mode, &inode, NULL);
+    if (S_ISDIR(mode))
+        rc = ic_mkdirat(f->ic, &f->cred, dir, name, mode & 07777, &inode, NULL);
+    else if (S_ISLNK(mode))
+        rc = ic_symlinkat(f->ic, &f->cred, target, dir, name, &inode, NULL);
+    else
+        rc = ic_mknodat(f->ic, &f->cred, dir, name, mode, dev, &inode, NULL);
     drop(rc, inode);
     ic_inode_unref(dir);
     return rc;
+}
+
+static int folder_mkdir(struct world *w, const char *path, mode_t mode)
+{
+    return make(w, path, S_IFDIR | mode, 0, NULL);
 }
 
 static int folder_mknod(struct world *w, const char *path, mode_t mode,
                         dev_t dev)
 {
-    struct folder *f = w->state;
-    struct ic_inode *dir, *inode;
-    const char *name;
-    int rc = folder_resolve_parent(f, path, &dir, &name);
-
-    if (rc < 0)
-        return rc;
-    rc = ic_mknodat(f->ic, &f->cred, dir, name, mode, dev, &inode, NULL);
-    drop(rc, inode);
-    ic_inode_unref(dir);
-    return rc;
+    return make(w, path, mode, dev, NULL);
 }
 
 static int folder_symlink(struct world *w, const char *target, const char *path)
 {
-    struct folder *f = w->state;
-    struct ic_inode *dir, *inode;
-    const char *name;
-    int rc = folder_resolve_parent(f, path, &dir, &name);
-
-    if (rc < 0)
-        return rc;
-    rc = ic_symlinkat(f->ic, &f->cred, target, dir, name, &inode, NULL);
-    drop(rc, inode);
-    ic_inode_unref(dir);
-    return rc;
+    return make(w, path, S_IFLNK, 0, target);
 }
 
 static int folder_link(struct world *w, const char *from, const char *path)

@@ -13,6 +13,7 @@ import warnings
 
 from proxy_authority import Authority, read
 from proxy_world import *  # noqa: F403
+from sanitizer import is_sanitized
 
 # Of old versions of TLS, which must be refused.
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -147,6 +148,17 @@ def shake_bio(session, guest, incoming, outgoing):
         except ssl.SSLWantReadError:
             guest.sendall(outgoing.read())
             incoming.write(guest.recv(65536))
+
+
+def expect_forgotten(running, value):
+    """The value is in the proxy's memory until there are no secrets."""
+    # A sanitizer's memory is too large to be searched.
+    hidden = is_sanitized(running.process.pid) or not running.is_readable()
+    check(hidden or running.count_in_memory(value) > 0,
+          "the value is not found")
+    running.request("configure", {"secrets": []})
+    check(hidden or running.count_in_memory(value) == 0,
+          "there are copies of the value")
 
 
 # ---- openssl(1) -------------------------------------------------------------

@@ -73,12 +73,10 @@ def json_of(*arguments):
 
 
 def output(agent, command):
-    mark = len(agent.seen)
-    answer = agent.ask("agent.execute", command=command)
+    answer, text = agent.execute(command)
     assert answer["status"] == "ok", answer
     equal((command, answer["payload"]["exit_code"]), (command, 0))
-    return "".join(m["payload"]["data"] for m in agent.seen[mark:]
-                   if m["type"] == "event.terminal_output")
+    return text
 
 
 @test

@@ -27,11 +27,9 @@ def disks(place):
 
 
 def output(agent, command):
-    mark = len(agent.seen)
-    answer = agent.ask("agent.execute", command=command)
+    answer, text = agent.execute(command)
     assert answer["status"] == "ok", answer
-    return "".join(m["payload"]["data"] for m in agent.seen[mark:]
-                   if m["type"] == "event.terminal_output")
+    return text
 
 
 def begin(agent, wanted):

@@ -28,10 +28,7 @@ def start(place, image):
 
 def expect(agent, command, output, code=0):
     """Run a command in the guest; its exit code and output are as given."""
-    mark = len(agent.seen)
-    answer = agent.ask("agent.execute", command=command)
-    text = "".join(m["payload"]["data"] for m in agent.seen[mark:]
-                   if m["type"] == "event.terminal_output")
+    answer, text = agent.execute(command)
     equal((command, answer["payload"].get("exit_code"), text),
           (command, code, output))
 

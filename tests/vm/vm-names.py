@@ -33,11 +33,8 @@ except urllib.error.HTTPError as error:
 
 def say(agent, command):
     """The exit code and the output of a command."""
-    mark = len(agent.seen)
-    report = ok(agent.ask("agent.execute", command=command + " 2>&1"))
-    return report["exit_code"], "".join(
-        m["payload"]["data"] for m in agent.seen[mark:]
-        if m["type"] == "event.terminal_output")
+    answer, text = agent.execute(command + " 2>&1")
+    return ok(answer)["exit_code"], text
 
 
 def get(agent, url):

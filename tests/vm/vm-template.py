@@ -88,11 +88,9 @@ class Machine:
             contains(self.agent.command_line(), " -incoming ")
 
     def run(self, command):
-        mark = len(self.agent.seen)
-        answer = self.agent.ask("agent.execute", command=command)
+        answer, output = self.agent.execute(command)
         equal((command, answer["payload"]["exit_code"]), (command, 0))
-        return "".join(m["payload"]["data"] for m in self.agent.seen[mark:]
-                       if m["type"] == "event.terminal_output")
+        return output
 
     def facts(self):
         """What differs between machines; random numbers come first."""

@@ -72,10 +72,7 @@ def start(place, **config):
 
 def run(agent, command, output, code=0):
     """The exit code and output of a command in the guest are as given."""
-    mark = len(agent.seen)
-    answer = agent.ask("agent.execute", command=command)
-    text = "".join(m["payload"]["data"] for m in agent.seen[mark:]
-                   if m["type"] == "event.terminal_output")
+    answer, text = agent.execute(command)
     equal((command, answer["payload"].get("exit_code"), text),
           (command, code, output))
 
