@@ -43,14 +43,12 @@ static void report_end(struct connection *connection)
     connection->ended(connection, &report, connection->opaque);
 }
 
-static void refuse(struct connection *connection, const char *reason)
+static void refuse(struct connection *connection)
 {
     const struct guest_check *check = &connection->check;
-    const char *other = check->refusal.other;
 
     connection->refused = connection->reset = true;
-    connection->reason = other[0] ? g_strdup_printf("%s (%s)", reason, other)
-                                  : g_strdup(reason);
+    connection->reason = host_name_describe(&check->refusal);
     connection->allow = refusal_answer_find_entry(check,
                                                   connection->target.port);
     if (connection->down.total == 0 && check->http.count == 0)
@@ -95,7 +93,7 @@ static void judge(struct connection *connection)
     if (ok)
         set_head_time(connection, length);
     else
-        refuse(connection, check->refusal.reason);
+        refuse(connection);
 }
 
 static void write_up(struct connection *connection)

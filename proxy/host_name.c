@@ -27,6 +27,7 @@ bool host_name_refuse(struct refusal *refusal, const char *reason,
                       const char *text, size_t len)
 {
     refusal->reason = reason;
+    refusal->is_mismatch = text != NULL;
     refusal->other[0] = '\0';
     /* strchr() above finds a NUL, too. */
     if (text && !memchr(text, '\0', len) && is_plain(text, len)) {
@@ -34,4 +35,11 @@ bool host_name_refuse(struct refusal *refusal, const char *reason,
         refusal->other[len] = '\0';
     }
     return false;
+}
+
+char *host_name_describe(const struct refusal *refusal)
+{
+    return refusal->other[0]
+               ? g_strdup_printf("%s (%s)", refusal->reason, refusal->other)
+               : g_strdup(refusal->reason);
 }

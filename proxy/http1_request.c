@@ -26,23 +26,17 @@ static enum http_step refuse_for(struct http1_relay *relay,
                                  const struct refusal *refusal)
 {
     const char *reason = refusal->reason, *other = refusal->other;
-    const struct http_context *context = relay->context;
-    bool web = context->port == 80 || context->port == 443;
-    g_autofree char *allow = NULL, *problem = NULL;
+    g_autofree char *problem = other[0]
+                                   ? g_strdup_printf("%s (%s)", reason, other)
+                                   : g_strdup(reason);
 
-    if (other[0])
-        allow = web ? g_strdup(other)
-                    : g_strdup_printf("%s:%u", other, context->port);
-    problem = other[0] ? g_strdup_printf("%s (%s)", reason, other)
-                       : g_strdup(reason);
     relay->closing = true;
     if (relay->response == HTTP1_RESPONSE_NONE ||
         relay->response == HTTP1_RESPONSE_HEAD)
-        http1_exchange_refuse(relay, problem, allow);
+        http1_exchange_refuse(relay, problem, NULL);
     if (relay->exchange.method) {
         relay->exchange.reason = reason;
-        g_free(relay->exchange.allow);
-        relay->exchange.allow = g_steal_pointer(&allow);
+        g_clear_pointer(&relay->exchange.allow, g_free);
     }
     return http1_exchange_fail(relay, problem);
 }

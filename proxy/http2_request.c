@@ -61,18 +61,14 @@ char *http2_request_path(const struct http2_fields *head)
 
 /* ---- pseudo-header fields ------------------------------------------------ */
 
-static bool refuse_host(const struct http_context *context, const char *text,
-                        size_t len, struct http2_refusal *refusal)
+static bool refuse_host(const char *text, size_t len,
+                        struct http2_refusal *refusal)
 {
-    bool web = context->port == 80 || context->port == 443;
     struct refusal other;
 
-    host_name_refuse(&other, "the request is for another host", text, len);
-    if (other.other[0])
-        refusal->allow = web ? g_strdup(other.other)
-                             : g_strdup_printf("%s:%u", other.other,
-                                               context->port);
-    return refuse(refusal, other.reason);
+    host_name_refuse(&other, HOST_NAME_OTHER, text, len);
+    refusal->own = host_name_describe(&other);
+    return refuse(refusal, refusal->own);
 }
 
 static bool check_authority(const struct http_context *context,
@@ -85,7 +81,7 @@ static bool check_authority(const struct http_context *context,
 
     g_snprintf(port, sizeof(port), "%u", context->port);
     if (!host_name_equals(context->name, text, name))
-        return refuse_host(context, text, name, refusal);
+        return refuse_host(text, name, refusal);
     return !colon || is_text(port, colon + 1, len - name - 1) ||
            refuse(refusal, "the request is for another port");
 }
@@ -336,6 +332,13 @@ void http2_response_copy(const struct http_context *context,
         http2_fields_add(ret_fields, (const char *)field.name, field.namelen,
                          value, len, field.flags);
     }
+}
+
+void http2_refusal_clear(struct http2_refusal *refusal)
+{
+    g_free(refusal->own);
+    g_free(refusal->allow);
+    *refusal = (struct http2_refusal){ 0 };
 }
 
 char *http2_refusal_text(const struct http_context *context,

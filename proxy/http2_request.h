@@ -18,9 +18,13 @@
 /* Zero at first. */
 struct http2_refusal {
     unsigned status;    /* of the answer */
-    const char *reason; /* static text */
-    char *allow;        /* the policy's entry that would allow it, or NULL */
+    const char *reason; /* a static text, or own */
+    char *own;
+    char *allow; /* the policy's entry that would allow it, or NULL */
 };
+
+/* Free the texts. */
+void http2_refusal_clear(struct http2_refusal *refusal);
 
 /* The method and the path without query, as new texts for a record: printable
  * ASCII, cut, "" if there is none. */

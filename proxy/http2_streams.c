@@ -321,7 +321,7 @@ void http2_streams_take_request(struct http2_stream *stream, bool is_last)
         refuse(stream, &refusal);
     else if (!submit_request(stream, &head, is_last))
         http2_streams_reset(stream, HTTP_GUEST, NGHTTP2_REFUSED_STREAM);
-    g_free(refusal.allow);
+    http2_refusal_clear(&refusal);
     http2_fields_clear(&head);
     http2_fields_clear(incoming);
 }

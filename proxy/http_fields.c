@@ -42,8 +42,7 @@ static bool check_authority(const struct http_target *target, const char *text,
 
     g_snprintf(port, sizeof(port), "%u", target->port);
     if (!host_name_equals(target->name, text, name))
-        return host_name_refuse(refusal, "the request is for another host",
-                                text, name);
+        return host_name_refuse(refusal, HOST_NAME_OTHER, text, name);
     return !colon || is_word(port, colon + 1, len - name - 1) ||
            refuse(refusal, "the request is for another port");
 }

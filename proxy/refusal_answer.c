@@ -12,18 +12,14 @@ void refusal_answer_send(int fd, const struct guest_check *check,
                          const char *reason)
 {
     static const char alert[] = { 21, 3, 1, 0, 2, 2, 49 }; /* access_denied */
-    const char *other = check->refusal.other;
     g_autofree char *body = NULL, *answer = NULL;
 
     if (check->protocol == GUEST_CHECK_TLS)
         send(fd, alert, sizeof(alert), MSG_NOSIGNAL);
     if (check->protocol != GUEST_CHECK_HTTP)
         return;
-    body = g_strdup_printf("Stepback refused this request to %s: %s.\n"
-                           "Add %s to --network to allow it.\n",
-                           check->name, reason, other[0] ? other : "NAME");
-    if (!other[0])
-        *strstr(body, "Add NAME to --network") = '\0';
+    body = g_strdup_printf("Stepback refused this request to %s: %s.\n",
+                           check->name, reason);
     answer = g_strdup_printf("HTTP/1.1 403 Forbidden\r\n"
                              "Content-Type: text/plain\r\n"
                              "Content-Length: %zu\r\n"
@@ -34,13 +30,8 @@ void refusal_answer_send(int fd, const struct guest_check *check,
 
 char *refusal_answer_find_entry(const struct guest_check *check, unsigned port)
 {
-    bool web = port == 80 || port == 443;
-
-    if (check->refusal.other[0])
-        return web ? g_strdup(check->refusal.other)
-                   : g_strdup_printf("%s:%u", check->refusal.other, port);
-    if (check->kind == GUEST_CHECK_INTERCEPT)
-        return NULL; /* and raw: would contradict it */
+    if (check->refusal.is_mismatch || check->kind == GUEST_CHECK_INTERCEPT)
+        return NULL; /* raw: would contradict interception */
     if (check->protocol == GUEST_CHECK_TLS)
         return g_strdup_printf("raw:%s:%u", check->name, port);
     return check->protocol == GUEST_CHECK_UNKNOWN &&

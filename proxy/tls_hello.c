@@ -210,7 +210,9 @@ enum tls_hello_verdict tls_hello_judge(const uint8_t *data, size_t length,
         return refuse(refusal, problem);
     if (host_name_equals(name, (const char *)found.data, found.length))
         return TLS_HELLO_PASSED;
-    host_name_refuse(refusal, "the ClientHello has another server name",
+    host_name_refuse(refusal,
+                     "the ClientHello has another server name than its "
+                     "connection",
                      (const char *)found.data, found.length);
     return TLS_HELLO_REFUSED;
 }

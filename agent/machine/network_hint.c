@@ -40,14 +40,26 @@ static bool helps(const struct network_policy *policy, const char *entry)
                after, name.text, name.port ? name.port : 443) != NAME_DENIED;
 }
 
-char *network_hint_check(const struct network_policy *policy, const char *entry)
+static bool is_for(const char *entry, const char *name)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+    struct network_name parsed;
+
+    return name && network_name_parse(entry, &parsed, NULL) &&
+           network_name_normalize(name, normal) &&
+           strcmp(parsed.text, normal) == 0;
+}
+
+char *network_hint_check(const struct network_policy *policy, const char *name,
+                         const char *entry)
 {
     g_autofree struct network_policy *only = NULL;
 
     if (!entry || strpbrk(entry, ", \t"))
         return NULL;
     if (network_name_is_meant(entry))
-        return helps(policy, entry) ? g_strdup(entry) : NULL;
+        return is_for(entry, name) && helps(policy, entry) ? g_strdup(entry)
+                                                           : NULL;
     only = g_new0(struct network_policy, 1);
     only->kind = NETWORK_ALLOW;
     if (!network_policy_add(only, entry, NULL) || only->count != 1 ||
@@ -88,5 +100,5 @@ char *network_hint_find(const struct network_policy *policy, json_t *payload)
                                     ? "[%s]:%" JSON_INTEGER_FORMAT
                                     : "%s:%" JSON_INTEGER_FORMAT,
                                 destination, port);
-    return network_hint_check(policy, entry);
+    return network_hint_check(policy, destination, entry);
 }

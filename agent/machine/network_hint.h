@@ -18,8 +18,10 @@
  * string, or NULL. policy: the one in force. */
 char *network_hint_find(const struct network_policy *policy, json_t *payload);
 
-/* Return a copy of an entry that the proxy offers, or NULL. It may be NULL. */
-char *network_hint_check(const struct network_policy *policy,
+/* Return a copy of an entry that the proxy offers for a connection to the name,
+ * or NULL. An entry for another name is not offered: the guest could choose it.
+ * name, entry: may be NULL. */
+char *network_hint_check(const struct network_policy *policy, const char *name,
                          const char *entry);
 
 #endif

@@ -177,7 +177,8 @@ static void report_connection(struct network_proxy *proxy, json_t *payload)
 static void record(struct network_proxy *proxy, json_t *payload)
 {
     g_autofree char *allow = network_hint_check(
-        &proxy->policy, json_string_value(json_object_get(payload, "allow")));
+        &proxy->policy, json_string_value(json_object_get(payload, "name")),
+        json_string_value(json_object_get(payload, "allow")));
 
     network_records_add(proxy->records, payload, allow);
 }
@@ -185,7 +186,8 @@ static void record(struct network_proxy *proxy, json_t *payload)
 static void record_request(struct network_proxy *proxy, json_t *payload)
 {
     g_autofree char *allow = network_hint_check(
-        &proxy->policy, json_string_value(json_object_get(payload, "allow")));
+        &proxy->policy, json_string_value(json_object_get(payload, "name")),
+        json_string_value(json_object_get(payload, "allow")));
 
     network_records_add_request(proxy->records, payload, allow);
 }

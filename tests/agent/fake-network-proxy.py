@@ -51,10 +51,13 @@ with open(os.environ["STEPBACK_TEST_OUT"], "w", encoding="utf-8") as out:
         tell(answers, {"type": "response", "request_id": message["request_id"],
                        "status": "ok", "payload": {}})
         if message["type"] == "configure":
-            send("event.request", id=4, method="PUT", path="/v2", status=403,
-                 verdict="refused", reason="no", allow="PUT:api.example.org/v2")
-            send("event.request", id=4, method="GET", path="/v1", status=200,
-                 verdict="allowed", reason=None, allow=None)
+            name = "api.example.org"
+            send("event.request", id=4, name=name, port=443, method="PUT", path="/v2",
+                 status=403, verdict="refused", reason="no",
+                 allow="PUT:api.example.org/v2")
+            # Taken over by the guest, which is not to choose what is allowed.
+            send("event.request", id=4, name=name, port=443, method="GET", path="/v1",
+                 status=200, verdict="allowed", reason=None, allow="evil.example.org")
             send("event.requests_untold", count=3)
             # Only of an upstream proxy: there are no queries for names.
             upstreams = message["payload"]["upstreams"]

@@ -248,6 +248,7 @@ static void test_requests(struct world *world, gconstpointer data)
     g_assert_cmpstr(text(requests, 0, "method"), ==, "PUT");
     g_assert_cmpstr(text(requests, 0, "allow"), ==, "PUT:api.example.org/v2");
     g_assert_cmpstr(text(requests, 1, "verdict"), ==, "allowed");
+    g_assert_cmpstr(text(requests, 1, "allow"), ==, NULL);
     g_assert_cmpint(
         json_integer_value(json_object_get(listing, "requests_missed")), ==, 3);
     json_decref(listing);

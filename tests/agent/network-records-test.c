@@ -171,6 +171,8 @@ static void test_many_open(void)
     network_records_free(records);
 }
 
+#define NAME "a.example.org"
+
 static void test_hints(void)
 {
     static const struct {
@@ -197,6 +199,7 @@ static void test_hints(void)
         { "127.0.0.1", "tcp", 80, NULL },
     };
     g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
+    g_autofree char *entry = NULL;
 
     policy->kind = NETWORK_ALLOW;
     g_assert_true(network_policy_add(policy, "deny:denied.example.org", NULL));
@@ -204,19 +207,23 @@ static void test_hints(void)
         json_t *payload = json_pack("{s:s, s:s, s:i}", "destination",
                                     cases[i].destination, "protocol",
                                     cases[i].protocol, "port", cases[i].port);
-        g_autofree char *entry = network_hint_find(policy, payload);
+        g_autofree char *found = network_hint_find(policy, payload);
 
-        g_assert_cmpstr(entry, ==, cases[i].entry);
+        g_assert_cmpstr(found, ==, cases[i].entry);
         json_decref(payload);
     }
-    g_assert_null(network_hint_check(policy, "open"));
-    g_assert_null(network_hint_check(policy, "dns"));
-    g_assert_null(network_hint_check(policy, "secret:a.example.org"));
-    g_assert_null(network_hint_check(policy, "169.254.169.254:80"));
-    g_assert_null(network_hint_check(policy, "0.0.0.0/0"));
-    g_assert_null(network_hint_check(policy, "::/0"));
-    g_assert_null(network_hint_check(policy, "1.0.0.0/2:443"));
-    g_assert_null(network_hint_check(policy, "*.com"));
+    entry = network_hint_check(policy, NAME, "raw:A.example.org:22");
+    g_assert_cmpstr(entry, ==, "raw:A.example.org:22");
+    g_assert_null(network_hint_check(policy, NAME, "b.example.org"));
+    g_assert_null(network_hint_check(policy, NULL, NAME));
+    g_assert_null(network_hint_check(policy, NAME, "open"));
+    g_assert_null(network_hint_check(policy, NAME, "dns"));
+    g_assert_null(network_hint_check(policy, NAME, "secret:a.example.org"));
+    g_assert_null(network_hint_check(policy, NAME, "169.254.169.254:80"));
+    g_assert_null(network_hint_check(policy, NAME, "0.0.0.0/0"));
+    g_assert_null(network_hint_check(policy, NAME, "::/0"));
+    g_assert_null(network_hint_check(policy, NAME, "1.0.0.0/2:443"));
+    g_assert_null(network_hint_check(policy, NAME, "*.com"));
 }
 
 int main(int argc, char **argv)

@@ -347,7 +347,7 @@ def verdicts(place):
                  address=names_world.ADDRESS, protocol="tcp", reason=None, allow=None)
     assert done["from_guest"] > 50 and done["to_guest"] > 50, done
     contains(finds(place, verdict="refused", name="api.example.test", port=80,
-                   allow="x.example.test")["reason"], "another host")
+                   allow=None)["reason"], "another host than its connection (x.example.test)")
     contains(finds(place, verdict="refused", name="other.example.test", address=None,
                    protocol="dns", allow="other.example.test")["reason"], "not list")
     finds(place, verdict="refused", name="own.example.test", allow=names_world.HOST)

@@ -44,8 +44,8 @@ static void test_another_host(void)
     world_request(world, "GET", "/", ":authority: evil.example\n", true);
     world_run(world);
     g_assert_cmpstr(world->told->str, ==,
-                    "GET / 0 refused: the request is for another host; allow "
-                    "evil.example\n");
+                    "GET / 0 refused: the request names another host than "
+                    "its connection (evil.example)\n");
     world_free(world);
 }
 

@@ -157,9 +157,11 @@ def test_each_http_request_is_checked(world):
         guest, number = running.connect(to.port, "web")
         status, text = ask(client(guest), "evil.example.org")
         equal(status, 403, "another host in the first request")
-        check("Add evil.example.org to --network" in text and NAME in text, text)
+        check("--network" not in text and f"to {NAME}:" in text, text)
         guest.close()
-        equal(running.ended(number)["from_guest"], 0, "bytes to the server")
+        event = running.ended(number)
+        equal((event["from_guest"], event["allow"]), (0, None),
+              "bytes to the server, and an entry that the guest chose")
         equal(Answers.hosts, [NAME, f"{NAME}:{to.port}"], "what arrived")
 
 
