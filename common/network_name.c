@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/errors.h"
+#include "common/network_method.h"
 
 #define BELOW "*."
 
@@ -91,7 +92,7 @@ static enum word find_word(const char *entry)
  * begin an IPv6 address. */
 static size_t method_length(const char *text)
 {
-    size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    size_t length = network_method_span(text);
     const char *rest = text + length + 1;
 
     if (length == 0 || text[length] != ':')
@@ -188,6 +189,25 @@ static const char *deny_problem(const struct network_name *name,
            "list only networks that do not contain the address";
 }
 
+static const char unknown_method[] =
+    "this is no method of HTTP that an entry can have; use GET, HEAD, POST, "
+    "PUT, PATCH, DELETE, OPTIONS or another one of IANA's registry but CONNECT "
+    "and TRACE, or leave it out for all methods";
+
+/* A word, without a dot, is where a name should begin. */
+static const char *word_problem(const char *word, size_t length)
+{
+    if (network_method_is_alike(word, length))
+        return "write a method in capital letters, as in GET:example.org";
+    for (enum word i = WORD_RAW; i <= WORD_ASK; i++) {
+        if (strlen(words[i]) == length + 1 &&
+            strncmp(words[i], word, length) == 0)
+            return "deny:, raw:, intercept: and ask: exclude each other; leave "
+                   "this one out";
+    }
+    return unknown_method;
+}
+
 static const char *whole_problem(const char *name, size_t length, bool below)
 {
     const char *dot = memchr(name, '.', length);
@@ -203,7 +223,7 @@ static const char *whole_problem(const char *name, size_t length, bool below)
         return "this is too wide: a wildcard needs at least two labels, as in "
                "*.example.org; open allows all names";
     if (!dot && name[length] == ':' && strchr(name + length, '.'))
-        return "write a method in capital letters, as in GET:example.org";
+        return word_problem(name, length);
     if (!dot || dot == name + length - 1)
         return "a name needs at least two labels, as in example.org or "
                "*.example.org; for the host's own services use 10.0.2.2";
@@ -223,8 +243,20 @@ static bool parse_port(const char *text, size_t length, unsigned *ret_port)
     return true;
 }
 
+/* "/tcp" would be a path. */
+static bool has_protocol(const char *rest)
+{
+    const char *end = rest + strcspn(rest, "/");
+
+    return g_ascii_strcasecmp(end, "/tcp") == 0 ||
+           g_ascii_strcasecmp(end, "/udp") == 0;
+}
+
 static const char *port_problem(struct network_name *name, const char *rest)
 {
+    if (*rest == ':' && has_protocol(rest))
+        return "a port is written without a protocol, as in "
+               "example.org:443; a name is reached by TCP alone";
     if (*rest == ':' &&
         !parse_port(rest + 1, strcspn(rest + 1, "/"), &name->port))
         return "the port must be a number from 1 to 65535";
@@ -259,8 +291,9 @@ static const char *method_problem(struct network_name *name, const char *text)
 {
     size_t length = method_length(text);
 
-    if (length > NETWORK_METHOD_MAX)
-        return "a method has at most 31 letters";
+    if (length > NETWORK_METHOD_MAX ||
+        (length > 0 && !network_method_is_known(text, length)))
+        return unknown_method;
     if (length > 0 && name->raw)
         return "raw: passes all bytes unread; leave out raw: or the method";
     if (length > 0 && name->ask)

@@ -15,7 +15,7 @@
  *     ask:example.org:22         a user decides on each connection
  *     ask:*                      the same for all names, ports 80 and 443
  *
- * A method (capital letters) and a path can each be left out.
+ * A method (network_method.h) and a path can each be left out.
  *
  * A name has letters, digits, hyphens and underscores, labels of 1 to 63 bytes,
  * at least two of them, 253 bytes in all, and a last label that is no number,

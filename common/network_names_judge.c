@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "common/network_method.h"
 #include "common/network_names.h"
 
 static const char *text_of(const struct network_names *names,
@@ -211,8 +212,8 @@ static char *entry_for(const struct request *request, const char *path)
     struct network_name name = { .port = request->port };
     size_t length = strlen(request->method), at;
 
-    if (length == 0 || length > NETWORK_METHOD_MAX ||
-        strspn(request->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") < length)
+    if (length > NETWORK_METHOD_MAX ||
+        !network_method_is_known(request->method, length))
         return NULL;
     if (request->path) {
         if (network_path_find_problem(path, strlen(path), &at))

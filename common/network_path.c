@@ -51,6 +51,9 @@ const char *network_path_find_problem(const char *prefix, size_t length,
         return "the path has more than 255 characters; shorten it";
     for (size_t i = 0; i < length; i++) {
         *ret_at = i;
+        if (prefix[i] == '*')
+            return "a path includes all paths below it, and has no '*'; leave "
+                   "it out, as in example.org/v1";
         if (!is_prefix_char(prefix[i]))
             return "a path has printable ASCII characters without spaces and "
                    "none of % ? # \\ ; , \"; end it before this character, at "

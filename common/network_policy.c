@@ -345,6 +345,20 @@ static gboolean check_reachable(const struct network_prefix *prefix,
         "services, and dns for its name server");
 }
 
+static gboolean invalid_address(GError **error, const char *entry)
+{
+    if (g_str_has_suffix(entry, "/tcp") || g_str_has_suffix(entry, "/udp"))
+        return invalid_entry(error, entry,
+                             "has a protocol; leave it out, as in 1.2.3.4:53: "
+                             "a port of an address is one of TCP and UDP");
+    return invalid_entry(error, entry,
+                         "is not an address (1.2.3.4, 2001:db8::1), "
+                         "network (10.0.0.0/8, 2001:db8::/32) or name "
+                         "(api.example.org, *.example.org), optionally "
+                         "with a port (1.2.3.4:443, [2001:db8::1]:443, "
+                         "example.org:8443)");
+}
+
 gboolean network_policy_add(struct network_policy *policy, const char *entry,
                             GError **error)
 {
@@ -357,12 +371,7 @@ gboolean network_policy_add(struct network_policy *policy, const char *entry,
     if (policy->count == NETWORK_POLICY_MAX)
         return too_many(error);
     if (!cut_port(&text, &prefix.port) || !parse_prefix(text, &prefix))
-        return invalid_entry(error, entry,
-                             "is not an address (1.2.3.4, 2001:db8::1), "
-                             "network (10.0.0.0/8, 2001:db8::/32) or name "
-                             "(api.example.org, *.example.org), optionally "
-                             "with a port (1.2.3.4:443, [2001:db8::1]:443, "
-                             "example.org:8443)");
+        return invalid_address(error, entry);
     if (clear_rest(&prefix)) {
         right = format_prefix(&prefix);
         problem = g_strdup_printf("has bits beyond its /%u; the network is %s",

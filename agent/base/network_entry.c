@@ -77,19 +77,19 @@ static gboolean check_case(const char *entry, GError **error)
 
 static gboolean check_word(const char *entry, GError **error)
 {
-    g_autofree char *problem = NULL;
+    g_autofree char *problem = NULL, *lower = g_ascii_strdown(entry, -1);
 
     if (*entry && !entry[strspn(entry, "0123456789")])
         return network_name_problem(
             error, entry, 1,
             "a port belongs to an address or a name, each with its own, as in "
             "example.org:443,example.org:8443");
-    if (!network_preset_exists(entry))
+    if (!network_preset_exists(lower))
         return TRUE;
     problem = g_strdup_printf(
         "a name needs at least two labels; for the preset "
         "write preset:%s",
-        entry);
+        lower);
     return network_name_problem(error, entry, 1, problem);
 }
 

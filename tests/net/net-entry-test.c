@@ -66,6 +66,7 @@ static void test_errors(void)
         { "INTERCEPT:a.example", "write intercept: in lower case" },
         { "secret:a.example", "use the option --secret" },
         { "DNS", "write dns in lower case" },
+        { "GET:npm", "a name needs at least two labels" },
         { "Open", "write open in lower case" },
     };
     g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
@@ -152,6 +153,7 @@ static void test_presets(gconstpointer data)
 
     put_installed(place, "npm",
                   "# a comment\n\n  a.example  # why\r\nb.example");
+    expect_part("Npm", "for the preset write preset:npm");
     expect("preset:npm", "a.example b.example ");
     put_own(place, "mine", "c.example\n10.0.0.0/8\npreset:npm\n");
     expect("preset:mine", "10.0.0.0/8 c.example a.example b.example ");

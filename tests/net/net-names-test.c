@@ -65,7 +65,8 @@ static void test_normal_form_of_requests(void)
         "\"GET:API.example.org/V1/a.b:c\",\"*.example.org:8443/v1.2\","
         "\"DELETE:api.example.org:81\",\"intercept:*.X.org:443\","
         "\"deny:PUT:y.example.org\",\"deny:y.example.org/\","
-        "\"secret:y.example.org\",\"DEAD:BEEF::1\",\"DEAD:beef.org\","
+        "\"secret:y.example.org\",\"DEAD:BEEF::1\",\"VERSION-CONTROL:beef."
+        "org\","
         "\"GET:API.example.org./V1/a.b:c\"");
     g_autofree char *text = list_of(policy);
 
@@ -74,7 +75,7 @@ static void test_normal_form_of_requests(void)
         "dead:beef::1 GET:api.example.org/V1/a.b:c "
         "*.example.org:8443/v1.2 DELETE:api.example.org:81 "
         "intercept:*.x.org:443 deny:PUT:y.example.org deny:y.example.org/ "
-        "secret:y.example.org DEAD:beef.org");
+        "secret:y.example.org VERSION-CONTROL:beef.org");
     g_assert_true(network_policy_intercepts(policy));
     g_free(policy);
     policy = policy_of("\"example.org\",\"raw:example.org:22\"");
@@ -104,7 +105,21 @@ static const struct {
     { "raw:example.org:22/v1", 19, "leave out raw:" },
     { "intercept:GET:example.org", 11, "leave it out" },
     { "intercept:example.org/v1", 22, "leave it out" },
-    { "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF:example.org", 1, "31 letters" },
+    { "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF:example.org", 1, "no method" },
+    { "FOO:api.example.org/v1", 1, "use GET, HEAD" },
+    { "DEAD:beef.org", 1, "no method" },
+    { "deny:GETT:example.org", 6, "no method" },
+    { "TRACE:example.org", 1, "but CONNECT and TRACE" },
+    { "NPM:registry.example.org", 1, "no method" },
+    { "Npm:registry.example.org", 1, "no method" },
+    { "Get:example.org/v1", 1, "GET:example.org" },
+    { "example.org/v1/*", 16, "leave it out" },
+    { "GET:example.org/*", 17, "leave it out" },
+    { "example.org/v*/x", 14, "leave it out" },
+    { "example.org:443/tcp", 13, "without a protocol" },
+    { "deny:*.example.org:53/UDP", 20, "without a protocol" },
+    { "raw:example.org:22/tcp", 17, "without a protocol" },
+    { "1.2.3.4:53/udp", 0, "leave it out, as in 1.2.3.4:53" },
     { "https://example.org:443/v1", 1, "only its name" },
     { "1.2.3.4:80/v1", 0, "not an address" },
     { "https://example.org", 1, "only its name" },
@@ -149,7 +164,7 @@ static const struct {
     { "ask:*.*", 7, "whole first label" },
     { "ask:*.org", 7, "too wide" },
     { "ask:**", 5, "whole first label" },
-    { "ask:raw:example.org:22", 5, "capital letters" },
+    { "ask:raw:example.org:22", 5, "exclude each other" },
     { "ask:1.2.3.4", 5, "ends in a number" },
     { "deny:*", 6, "whole first label" },
     { "", 0, "not an address" },
