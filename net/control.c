@@ -129,10 +129,18 @@ static json_t *list_connections(void *opaque, json_t *payload, GError **error)
     return json_pack("{s:o}", "connections", list);
 }
 
+static json_t *report_again(void *opaque, json_t *payload, GError **error)
+{
+    struct control *control = opaque;
+
+    gateway_report_again(control->gateway);
+    return json_object();
+}
+
 static const struct control_operation operations[] = {
     { "configure", configure },          { "port.add", add_port },
     { "port.remove", remove_port },      { "status", tell_status },
-    { "connections", list_connections },
+    { "connections", list_connections }, { "report_again", report_again },
 };
 
 /* ---- events -------------------------------------------------------------- */

@@ -14,6 +14,7 @@
  *     port.remove {id}
  *     connections {}           {"connections":[]}: those to addresses that are
  *                              open, as in event.connection
+ *     report_again {}          report refusals again that were reported
  *     status {}                {"network_policy", "frames":{}, "bytes":{}}
  *
  * and to the supervisor:

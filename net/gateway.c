@@ -414,6 +414,11 @@ void gateway_configure(struct gateway *gateway,
     slirp_stack_cut(gateway->stack, stays, gateway);
 }
 
+void gateway_report_again(struct gateway *gateway)
+{
+    memset(&gateway->refusals, 0, sizeof(gateway->refusals));
+}
+
 struct inbound *gateway_inbound(struct gateway *gateway)
 {
     return gateway->inbound;

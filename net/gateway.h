@@ -39,6 +39,10 @@ void gateway_free(struct gateway *gateway);
 void gateway_configure(struct gateway *gateway,
                        const struct network_policy *policy,
                        const uint8_t dns[4]);
+
+/* Report refusals again that were reported under this policy. */
+void gateway_report_again(struct gateway *gateway);
+
 /* Published ports, as in inbound.h. */
 struct inbound *gateway_inbound(struct gateway *gateway);
 

@@ -249,6 +249,15 @@ void network_configure(struct network *network,
         done(NULL, error, NULL, opaque);
 }
 
+void network_warn_again(struct network *network, control_link_done done,
+                        void *opaque)
+{
+    network->warnings = 0;
+    if (network->proxy)
+        network_proxy_warn_again(network->proxy);
+    control_link_request(network->link, "report_again", NULL, done, opaque);
+}
+
 /* ---- set-up -------------------------------------------------------------- */
 
 /* The sockets between the supervisor ([0]) and the process ([1]). */

@@ -73,6 +73,11 @@ void network_configure(struct network *network,
                        const struct network_policy *policy,
                        control_link_done done, void *opaque);
 
+/* Report refused connections again that were reported under this policy. Done
+ * is called when that holds, or with an error, and from network_free(). */
+void network_warn_again(struct network *network, control_link_done done,
+                        void *opaque);
+
 /* Answer a question of "asked"; ignored if it was withdrawn. */
 void network_decide(struct network *network, gint64 id,
                     const struct network_answer *answer);

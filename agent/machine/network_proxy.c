@@ -383,6 +383,11 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
     return TRUE;
 }
 
+void network_proxy_warn_again(struct network_proxy *proxy)
+{
+    g_hash_table_remove_all(proxy->told);
+}
+
 void network_proxy_get_status(struct network_proxy *proxy,
                               control_link_done done, void *opaque)
 {

@@ -48,6 +48,10 @@ gboolean network_proxy_configure(struct network_proxy *proxy,
                                  const struct network_policy *policy,
                                  GError **error);
 
+/* Report refused and failed connections again that were reported under this
+ * policy. */
+void network_proxy_warn_again(struct network_proxy *proxy);
+
 /* Return the policy in force. Borrowed. */
 const struct network_policy *
 network_proxy_policy(const struct network_proxy *proxy);

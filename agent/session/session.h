@@ -94,6 +94,14 @@ void session_configure_network(struct session *session,
                                const struct network_policy *expected,
                                reply_done done, void *opaque);
 
+/* The network reports a refused connection once. If it did so when no client
+ * wanted warnings, have it report such connections again; done is then called
+ * later, with an error if it cannot. Return false if there is no need. */
+bool session_warn_again(struct session *session, reply_done done, void *opaque);
+
+/* Called by a client for a warning that session_send() sends: it gets it. */
+void session_hear_warning(struct session *session);
+
 /* What the guest's network carried: the answer's "relayed" is the payload of
  * network_get_status(). ERROR_NO_NETWORK without a network card. */
 void session_network_status(struct session *session, reply_done done,

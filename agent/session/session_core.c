@@ -68,12 +68,24 @@ void session_unlisten(struct session *session,
     }
 }
 
+static bool is_of_network(const struct session_event *event)
+{
+    return event->type == SESSION_EVENT_WARNING && event->warning->code &&
+           g_str_has_prefix(event->warning->code, "network_");
+}
+
+void session_hear_warning(struct session *session)
+{
+    session->warning_heard = true;
+}
+
 /* A listener may remove itself in its callback, so the list is copied. */
 bool session_send(struct session *session, const struct session_event *event)
 {
     g_autoptr(GArray) listeners = g_array_copy(session->listeners);
     bool sent = true;
 
+    session->warning_heard = false;
     for (guint i = 0; i < listeners->len; i++) {
         const struct session_listener *to = &g_array_index(
             listeners, struct session_listener, i);
@@ -82,6 +94,8 @@ bool session_send(struct session *session, const struct session_event *event)
             i == 0)
             sent = false;
     }
+    if (is_of_network(event) && !session->warning_heard)
+        session->network_unheard = true;
     session->counters.events++;
     session->counters.dropped_events += !sent;
     return sent;

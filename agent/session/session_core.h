@@ -77,6 +77,8 @@ struct session {
     const char *occupied; /* the excluding operation; static, or NULL */
     bool sharing;         /* a folder is being added or removed */
     unsigned policies;    /* changes of the network policy that are pending */
+    bool warning_heard;   /* a client gets the warning that is being sent */
+    bool network_unheard; /* no client got a warning of the network */
     unsigned lookups;     /* pending requests that hold the index of a folder */
     bool history_missed;  /* a history event was dropped because the frontend's
                              queue was full (session_undo.c) */

@@ -104,6 +104,31 @@ void session_configure_network(struct session *session,
     network_configure(network, policy, on_configured, change);
 }
 
+static void on_will_warn(json_t *payload, const GError *error, json_t *data,
+                         void *opaque)
+{
+    struct reply *reply = opaque;
+
+    reply_send(reply, NULL, error);
+    g_free(reply);
+}
+
+bool session_warn_again(struct session *session, reply_done done, void *opaque)
+{
+    struct reply *reply;
+    struct network *network = session->network_unheard && session->machine
+                                  ? machine_network(session->machine)
+                                  : NULL;
+
+    if (!network || session->state != SESSION_RUNNING)
+        return false;
+    session->network_unheard = false;
+    reply = g_new(struct reply, 1);
+    *reply = (struct reply){ done, opaque };
+    network_warn_again(network, on_will_warn, reply);
+    return true;
+}
+
 /* ---- traffic ------------------------------------------------------------- */
 
 static void on_counted(json_t *payload, const GError *error, json_t *data,

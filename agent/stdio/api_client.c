@@ -164,6 +164,26 @@ static const struct {
     { "sandbox.info", describe },
 };
 
+static void on_will_warn(const struct answer *answer, const GError *error,
+                         void *opaque)
+{
+    json_t *payload = json_object();
+
+    respond(payload, NULL, NULL, opaque);
+    json_decref(payload);
+}
+
+/* A client that subscribes to warnings gets those of the network that no client
+ * has got, if their cause comes again. Return false if it need not wait for
+ * that. */
+static bool waits_for_network(struct api_client *client, const char *type,
+                              struct request *request)
+{
+    return strcmp(type, "events.subscribe") == 0 &&
+           event_filter_has(client->filter, "event.warning") &&
+           session_warn_again(client->session, on_will_warn, request);
+}
+
 /* Carry out an operation on the client. Return false if it is none. */
 static bool dispatch_own(struct api_client *client, const char *type,
                          json_t *payload, struct request *request)
@@ -175,7 +195,8 @@ static bool dispatch_own(struct api_client *client, const char *type,
         if (strcmp(type, own_operations[i].type) != 0)
             continue;
         own_operations[i].carry_out(client, payload, &answer, &error);
-        respond(answer, error, NULL, request);
+        if (error || !waits_for_network(client, type, request))
+            respond(answer, error, NULL, request);
         json_decref(answer);
         return true;
     }
@@ -353,6 +374,8 @@ static bool on_event(const struct session_event *event, void *opaque)
         json_decref(message);
         return true;
     }
+    if (event->type == SESSION_EVENT_WARNING)
+        session_hear_warning(client->session);
     sent = jsonl_channel_send(client->channel, message,
                               event->droppable || client->is_bounded);
     /* Not at once: the session is sending to its listeners. */

@@ -68,6 +68,12 @@ static bool is_own(struct event_filter *filter,
     return is_own_step(filter, json_integer_value(step));
 }
 
+bool event_filter_has(const struct event_filter *filter, const char *type)
+{
+    return filter->all || g_hash_table_contains(filter->types, "*") ||
+           g_hash_table_contains(filter->types, type);
+}
+
 bool event_filter_wants(struct event_filter *filter,
                         const struct session_event *event, json_t *message)
 {
@@ -75,8 +81,7 @@ bool event_filter_wants(struct event_filter *filter,
     const char *type = json_string_value(json_object_get(message, "type"));
     bool own = is_own(filter, event, payload);
 
-    return filter->all || own || g_hash_table_contains(filter->types, "*") ||
-           g_hash_table_contains(filter->types, type);
+    return own || event_filter_has(filter, type);
 }
 
 gboolean event_filter_subscribe(struct event_filter *filter, json_t *payload,

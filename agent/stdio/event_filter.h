@@ -31,4 +31,7 @@ bool event_filter_wants(struct event_filter *filter,
 gboolean event_filter_subscribe(struct event_filter *filter, json_t *payload,
                                 GError **error);
 
+/* Return whether the client gets all events of the type. */
+bool event_filter_has(const struct event_filter *filter, const char *type);
+
 #endif

@@ -459,6 +459,33 @@ def exec_prints_refusals(place):
 
 
 @sandbox_test
+def a_warning_waits_for_a_reader(place):
+    """exec prints the warnings that exec -q has not printed"""
+    run_cli(place, "up", *LOCAL, "--network=" + ",".join(WEB))
+    # The network reports beside the command, whose end can come first.
+    fetch = ("sh", "-c", curl("http://other.example.test/") + "; " +
+             get("api.example.test", "x.example.test") + "; " +
+             "while [ -e wait ]; do sleep 0.05; done")
+    wait = os.path.join(place.share, "wait")
+    # The network reports a refused name once, the proxy each connection.
+    for words, refusals in (["-q"], 2), (["-q"], 1), ([], 2), ([], 1):
+        with open(wait, "w", encoding="utf-8"):
+            pass
+        before = len(listed(place))
+        run = subprocess.Popen([PROGRAM, "exec", *words, "--", *fetch], cwd=place.share,
+                               env=place.environment(), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+        assert eventually(lambda: len(listed(place)) == before + refusals, 20), listed(place)
+        os.unlink(wait)
+        err = run.communicate()[1]
+        equal(err.count("warning: "), 2 if not words and refusals == 2 else 0)
+        if not words and refusals == 2:
+            contains(err, "does not list the name other.example.test")
+            contains(err, "another host than its connection (x.example.test)")
+    run_cli(place, "stop")
+
+
+@sandbox_test
 def open_connections(place):
     """net lists an open connection, and net -f its end and that of the sandbox"""
     run_cli(place, "up", *LOCAL, "--network=api.example.test:5000")
