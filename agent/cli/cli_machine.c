@@ -29,6 +29,7 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->kernel);
     g_free(machine->initrd);
     g_free(machine->network);
+    g_strfreev(machine->networks);
     g_free(machine->upstream_proxy);
     g_free(machine->guest_undo);
     g_strfreev(machine->more_dirs);
@@ -45,6 +46,21 @@ void cli_machine_clear(struct cli_machine *machine)
 }
 
 /* ---- the network --------------------------------------------------------- */
+
+void cli_machine_join(struct cli_machine *machine)
+{
+    GString *text;
+
+    if (machine->network || !machine->networks)
+        return;
+    text = g_string_new(machine->networks[0]);
+    for (char **value = machine->networks + 1; *value; value++) {
+        if (**value && !g_str_equal(*value, text->str))
+            g_string_append_printf(text, "%s%s", text->len > 0 ? "," : "",
+                                   *value);
+    }
+    machine->network = g_string_free(text, FALSE);
+}
 
 gboolean cli_machine_network(const struct cli_machine *machine,
                              struct network_policy *policy, GError **error)

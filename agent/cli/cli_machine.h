@@ -20,6 +20,7 @@ struct cli_machine {
     char *isolation, *rootfs, *image, *accel, *backend, *kernel, *initrd,
         *network, *upstream_proxy;
     char **session_bus; /* rules, or several with commas */
+    char **networks; /* each --network, for cli_machine_join() */
     char **publish;
     char **copy_folders; /* for MCP clients */
     char *guest_undo;
@@ -102,10 +103,11 @@ void cli_machine_clear(struct cli_machine *machine);
         { "network",                                                           \
           0,                                                                   \
           0,                                                                   \
-          G_OPTION_ARG_STRING,                                                 \
-          &(machine)->network,                                                 \
+          G_OPTION_ARG_STRING_ARRAY,                                           \
+          &(machine)->networks,                                                \
           "what the guest may reach: open (default), none, or a list such as " \
-          "preset:npm,api.example.org,*.example.com,10.0.0.0/8,1.2.3.4:443",   \
+          "preset:npm,api.example.org,*.example.com,10.0.0.0/8,1.2.3.4:443; "  \
+          "repeat it for more entries",                                        \
           "POLICY" },                                                          \
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
@@ -252,6 +254,10 @@ unsigned cli_machine_memory(const struct cli_machine *machine);
 
 /* Return the number of processors, likewise. */
 unsigned cli_machine_cpus(const struct cli_machine *machine);
+
+/* Set the network to what the options --network say together. Call it once
+ * after the options were parsed; cli_machine_check() does. */
+void cli_machine_join(struct cli_machine *machine);
 
 /* Parse the network: "open", "none", or a list of networks, open and dns. */
 gboolean cli_machine_network(const struct cli_machine *machine,

@@ -28,9 +28,11 @@ static const char *folder_of(const struct cli_machine *machine)
 bool cli_machine_check(struct cli_machine *machine, const char *command)
 {
     const char *option;
-    g_autofree char *problem = cli_machine_problem(machine, &option);
+    g_autofree char *problem = NULL;
     g_autoptr(GError) error = NULL;
 
+    cli_machine_join(machine);
+    problem = cli_machine_problem(machine, &option);
     if (problem) {
         cli_options_wrong("%s: --%s: %s", command, option, problem);
         return false;

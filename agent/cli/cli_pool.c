@@ -194,7 +194,7 @@ static bool has_shape(const struct cli_machine *machine)
 {
     return machine->image || machine->memory || machine->cpus ||
            machine->accel || machine->backend || machine->kernel ||
-           machine->initrd || machine->network || machine->no_network;
+           machine->initrd || machine->networks || machine->no_network;
 }
 
 static int check_and_run(struct options *options, bool sized, bool aged,

@@ -381,6 +381,20 @@ def options_go_before_the_configuration(place):
 
 
 @sandbox_test
+def networks_add_up(place):
+    """several --network make one list, and none excludes other entries"""
+    names = ("--network=a.example,1.2.3.4", "--network=", "--network=b.example")
+    equal(settings(place, *names)["network", "option"], "a.example,1.2.3.4,b.example")
+    equal(settings(place, "--network=", names[2])["network", "option"], "b.example")
+    equal(settings(place, "--network=none", "--network=none")["network", "option"], "none")
+    for option, part in (("--network=none", "'none' cannot be combined"),
+                         ("--no-network", "excludes it")):
+        refused(place, "config", option, names[2], part=part, status=2)
+        refused(place, "config", names[2], option, part=part, status=2)
+    refused(place, "config", names[2], "--network=x", part="entry 'x', column 1", status=2)
+
+
+@sandbox_test
 def a_bad_configuration_starts_nothing(place):
     """an unknown key or a bad value in config.ini: the file and the remedy"""
     for text, part in (
