@@ -42,7 +42,7 @@ struct exec_approvals {
     GQueue waiting; /* of struct item; the first one is asked */
     bool asking;
     bool muted;      /* the user wants no questions */
-    unsigned code;   /* to be typed behind yes; 0: nothing allows it */
+    unsigned code;   /* to be typed behind "allow"; 0: nothing allows it */
     GString *answer; /* typed so far */
     bool spoiled;    /* by a byte that is no part of an answer */
 };
@@ -112,16 +112,17 @@ static char *question(struct exec_approvals *approvals, const struct item *item,
     begin = exec_question_begin(again ? 0 : rows);
     text = exec_question_rows(item->text, rows, columns);
     approvals->code = text ? (unsigned)g_random_int_range(100, 1000) : 0;
-    return text ? g_strdup_printf("%s%sType \"yes %u\" to allow it, \"no\" or "
-                                  "\"later\", and Enter: ",
-                                  begin, text, approvals->code)
-                : g_strdup_printf(
-                      "%s" CLI_PROGRAM
-                      ": %s is too long for this window; " CLI_PROGRAM
-                      " approve %s shows it.\r\n"
-                      "Enlarge the window, or type \"no\" or \"later\", "
-                      "and Enter: ",
-                      begin, item->id, approvals->sandbox);
+    return text
+               ? g_strdup_printf("%s%sType \"allow %u\" to allow it, \"no\" or "
+                                 "\"later\", and Enter: ",
+                                 begin, text, approvals->code)
+               : g_strdup_printf(
+                     "%s" CLI_PROGRAM
+                     ": %s is too long for this window; " CLI_PROGRAM
+                     " approve %s shows it.\r\n"
+                     "Enlarge the window, or type \"no\" or \"later\", "
+                     "and Enter: ",
+                     begin, item->id, approvals->sandbox);
 }
 
 /* Ask the first question that waits, or let the program go on. */
@@ -287,9 +288,10 @@ void exec_approvals_refused(struct exec_approvals *approvals,
 static void decide(struct exec_approvals *approvals)
 {
     const struct item *item = g_queue_peek_head(&approvals->waiting);
-    g_autofree char *yes = g_strdup_printf("yes %u", approvals->code);
+    /* No command: a late answer goes to the shell in the guest. */
+    g_autofree char *word = g_strdup_printf("allow %u", approvals->code);
     const char *answer = approvals->spoiled ? "" : approvals->answer->str;
-    bool allow = approvals->code && strcmp(answer, yes) == 0;
+    bool allow = approvals->code && strcmp(answer, word) == 0;
 
     if (allow || strcmp(answer, "no") == 0)
         approvals->callbacks->decide(item->id, allow, approvals->opaque);

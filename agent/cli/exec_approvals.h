@@ -3,7 +3,7 @@
  * exec_approvals - ask the user of an attached terminal for the decisions that
  * a sandbox waits for.
  *
- * Allowing takes the word yes with a number that only this process and the
+ * Allowing takes the word "allow" with a number that only this process and the
  * screen know: neither keys that were meant for the program, nor text that it
  * had the user type, paste or the terminal send, can allow anything. A question
  * that stops too much output ends without a decision. Without a terminal a line

@@ -19,7 +19,7 @@ from stdio_client import (PROGRAM, Skip, contains, equal,  # noqa: E402
 from tmux_window import Window  # noqa: E402
 
 STEP = "/run/stepback/step"
-QUESTION = r'Type "yes (\d+)" to allow it, "no" or "later", and Enter: '
+QUESTION = r'Type "allow (\d+)" to allow it, "no" or "later", and Enter: '
 
 
 def code_of(terminal):
@@ -64,19 +64,19 @@ class Box:
 
 @sandbox_test
 def only_the_number_allows(place):
-    """only yes with the number of the screen allows: no other word, paste or escape
+    """only allow with the number of the screen allows: no other word, paste or escape
     sequence; what follows an answer at once is no answer to the next question"""
     box = Box(place)
     with box.asked(box.grant("cat %s/file; read line; echo got $line" %
                              box.whole)) as terminal:
         code = box.code
-        for text in (b"y\r", b"yes\r", b"ls\ryes\r", b"ls\ryes %s\r" % code,
-                     b"\x1b]lyes %s\x1b\\\r" % code, b"yes 000\r", b"yes%s\r" % code,
-                     b"\xc3\xa9yes %s\r" % code, b"\r", b"yes %s no\r" % code):
+        for text in (b"y\r", b"allow\r", b"yes %s\r" % code, b"ls\rallow %s\r" % code,
+                     b"\x1b]lallow %s\x1b\\\r" % code, b"allow 000\r", b"allow%s\r" % code,
+                     b"\xc3\xa9allow %s\r" % code, b"\r", b"allow %s no\r" % code):
             terminal.send(text)
             code = code_of(terminal)
         equal(len(box.waiting()), 1)
-        terminal.send(b"no\x7f\x7fyex\x7fs %s\r" % code)
+        terminal.send(b"no\x7f\x7fallox\x7fw %s\r" % code)
         terminal.expect("content")
         terminal.send(b"line\r")
         terminal.expect("got line")
@@ -172,7 +172,7 @@ def a_safeguard_asks(place):
                 file.write("kept\n")
         with box.terminal("sh", "-c", "rm -f ? && echo done", step=()) as terminal:
             code = code_of(terminal)
-            terminal.send(b"yes %s\r" % code if allow else b"no\r")
+            terminal.send(b"allow %s\r" % code if allow else b"no\r")
             equal(terminal.wait() == 0, allow)
         equal(len([name for name in os.listdir(place.share) if name.isdigit()]),
               0 if allow else 8)
@@ -257,11 +257,11 @@ def nothing_hides_it(place):
         terminal.send(b"\r")
         terminal.expect("too long for this window; stepback approve %s shows it" % box.name)
         terminal.expect("Enter: ")
-        terminal.send(b"yes 0\r")
+        terminal.send(b"allow 0\r")
         terminal.expect("(?s)too long.*Enter: ")
         terminal.resize(24, 80)
         terminal.send(b"\r")
-        terminal.send(b"yes %s\r" % code_of(terminal))
+        terminal.send(b"allow %s\r" % code_of(terminal))
         terminal.expect("granted")
         equal(terminal.wait(), 0)
 

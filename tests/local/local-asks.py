@@ -229,8 +229,8 @@ def terminal(place):
                    url(API)], env=place.environment(STEPBACK_QEMU=None),
                   cwd=place.share) as shown:
         shown.expect(re.escape("guest asks to connect to:\r\n    %s:80\r\n" % API))
-        code = re.search(r"yes (\d+)", shown.expect(r'Type "yes (\d+)" to allow it.*: '))[1]
-        shown.send(b"yes %s\r" % code.encode())
+        code = re.search(r"allow (\d+)", shown.expect(r'Type "allow (\d+)" to allow it.*: '))[1]
+        shown.send(b"allow %s\r" % code.encode())
         shown.expect("GET /x " + API)
         equal(shown.wait(), 0)
 
