@@ -18,6 +18,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
+#include "agent/wire/secret_json.h"
 #include "common/errors.h"
 
 #define NO_POLICY "the supervisor's answer has no network policy"
@@ -276,6 +277,28 @@ static void warn_of_exceptions(json_t *policy, char **entries)
     }
 }
 
+/* A secret whose host the change has refused is not sent to it any more. */
+static void warn_of_secrets(const struct sandbox_record *record, json_t *policy)
+{
+    g_autofree struct network_policy *parsed = g_new(struct network_policy, 1);
+    json_t *session = json_object_get(record->config, "session");
+    g_autoptr(GPtrArray) secrets = secret_list_new();
+
+    if (!network_policy_parse(policy, parsed, NULL) ||
+        !secrets_from_json(json_object_get(session, "secrets"), secrets, NULL))
+        return;
+    for (guint i = 0; i < secrets->len; i++) {
+        const struct secret *secret = g_ptr_array_index(secrets, i);
+
+        for (char **host = secret->hosts; *host; host++) {
+            g_autofree char *text = secret_describe_loss(secret, *host, parsed);
+
+            if (!secret_host_is_allowed(*host, parsed))
+                cli_place_warn(text);
+        }
+    }
+}
+
 /* Entries are words, or are separated by commas: a new list. */
 static char **split(char **words)
 {
@@ -314,6 +337,8 @@ int cli_net_policy(const char *name, char **words, bool json)
     print_policy(policy, json);
     if (verb->change == allow)
         warn_of_exceptions(policy, entries);
+    else if (!shows)
+        warn_of_secrets(record, policy);
     json_decref(policy);
     return CLI_OK;
 }

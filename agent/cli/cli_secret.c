@@ -12,7 +12,54 @@
 #include "agent/cli/cli_table.h"
 #include "agent/wire/secret_json.h"
 
-static void print(const struct cli_output *output, const GPtrArray *secrets)
+/* Return the policy in force, or the one at the start of a sandbox that does
+ * not run: to be freed with g_free(). */
+static struct network_policy *find_policy(const struct sandbox_record *record)
+{
+    struct network_policy *policy = g_new0(struct network_policy, 1);
+    json_t *session = json_object_get(record->config, "session");
+    g_autoptr(GError) error = NULL;
+    json_t *answer = cli_sandbox_ask(record, "network.status", NULL, &error);
+    json_t *value = answer ? json_object_get(answer, "network_policy")
+                           : json_object_get(session, "network_policy");
+
+    if (!value || !network_policy_parse(value, policy, NULL))
+        policy->kind = NETWORK_OPEN;
+    json_decref(answer);
+    return policy;
+}
+
+/* Return the hosts, and of each whether the policy refuses it. */
+static char *hosts_cell(const struct secret *secret,
+                        const struct network_policy *policy)
+{
+    GString *text = g_string_new(NULL);
+
+    for (char **host = secret->hosts; *host; host++)
+        g_string_append_printf(
+            text, "%s%s%s", text->len ? "," : "", *host,
+            secret_host_is_allowed(*host, policy) ? "" : " (not allowed)");
+    return g_string_free(text, FALSE);
+}
+
+/* Add to each secret the hosts that the policy refuses. */
+static void add_refused(json_t *list, const GPtrArray *secrets,
+                        const struct network_policy *policy)
+{
+    for (guint i = 0; i < secrets->len; i++) {
+        const struct secret *secret = g_ptr_array_index(secrets, i);
+        json_t *refused = json_array();
+
+        for (char **host = secret->hosts; *host; host++) {
+            if (!secret_host_is_allowed(*host, policy))
+                json_array_append_new(refused, json_string(*host));
+        }
+        json_object_set_new(json_array_get(list, i), "hosts_refused", refused);
+    }
+}
+
+static void print(const struct cli_output *output, const GPtrArray *secrets,
+                  const struct network_policy *policy)
 {
     static const struct cli_table_column columns[] = {
         { "NAME", TABLE_LEFT },
@@ -26,9 +73,9 @@ static void print(const struct cli_output *output, const GPtrArray *secrets)
     for (guint i = 0; i < secrets->len; i++) {
         const struct secret *secret = g_ptr_array_index(secrets, i);
 
-        cli_table_add(
-            table, g_strdup(secret->name), g_strjoinv(",", secret->hosts),
-            g_strjoinv(",", secret->headers), g_strdup(secret->value_from));
+        cli_table_add(table, g_strdup(secret->name), hosts_cell(secret, policy),
+                      g_strjoinv(",", secret->headers),
+                      g_strdup(secret->value_from));
         cli_table_paint(table, 0, PAINT_ID);
     }
     cli_table_print(table);
@@ -38,6 +85,7 @@ static int show(const struct sandbox_record *record, bool json,
                 const struct cli_output *output)
 {
     json_t *session = json_object_get(record->config, "session"), *answer;
+    g_autofree struct network_policy *policy = NULL;
     g_autoptr(GPtrArray) secrets = secret_list_new();
     g_autoptr(GError) error = NULL;
 
@@ -46,11 +94,13 @@ static int show(const struct sandbox_record *record, bool json,
         cli_options_failed("%s", error->message);
         return CLI_FAILED;
     }
+    policy = find_policy(record);
     answer = secrets_to_json(secrets);
+    add_refused(answer, secrets, policy);
     if (json)
         cli_place_print_json(answer);
     else
-        print(output, secrets);
+        print(output, secrets, policy);
     json_decref(answer);
     return CLI_OK;
 }

@@ -339,14 +339,63 @@ gboolean secret_list_intercept(const GPtrArray *list,
     return TRUE;
 }
 
+bool secret_host_is_allowed(const char *host,
+                            const struct network_policy *policy)
+{
+    return network_policy_judge_name(policy, host, 443) != NAME_DENIED ||
+           network_policy_judge_name(policy, host, 80) != NAME_DENIED;
+}
+
+static bool has_host(const struct secret *secret,
+                     const struct network_policy *policy)
+{
+    for (char **host = secret->hosts; *host; host++) {
+        if (secret_host_is_allowed(*host, policy))
+            return true;
+    }
+    return false;
+}
+
+char *secret_describe_loss(const struct secret *secret, const char *host,
+                           const struct network_policy *policy)
+{
+    bool excepted = network_policy_excepts_name(policy, host);
+
+    return g_strdup_printf(
+        "secret %s: the network policy does not allow %s any more%s; to allow "
+        "it again: stepback net %s%s",
+        secret->name, host,
+        has_host(secret, policy) ? "" : ", the last host that gets it",
+        excepted ? "rm deny:" : "allow ", host);
+}
+
+char **secret_list_losses(const GPtrArray *list,
+                          const struct network_policy *before,
+                          const struct network_policy *policy)
+{
+    GPtrArray *texts = g_ptr_array_new();
+
+    for (guint i = 0; i < list->len; i++) {
+        const struct secret *secret = g_ptr_array_index(list, i);
+
+        for (char **host = secret->hosts; *host; host++) {
+            if (secret_host_is_allowed(*host, before) &&
+                !secret_host_is_allowed(*host, policy))
+                g_ptr_array_add(texts,
+                                secret_describe_loss(secret, *host, policy));
+        }
+    }
+    g_ptr_array_add(texts, NULL);
+    return (char **)g_ptr_array_free(texts, FALSE);
+}
+
 static gboolean check_hosts(const struct secret *secret,
                             const struct network_policy *policy, GError **error)
 {
     for (char **host = secret->hosts; *host; host++) {
         g_autofree char *problem = NULL;
 
-        if (network_policy_judge_name(policy, *host, 443) != NAME_DENIED ||
-            network_policy_judge_name(policy, *host, 80) != NAME_DENIED)
+        if (secret_host_is_allowed(*host, policy))
             continue;
         problem = g_strdup_printf("the network policy does not allow %s; add "
                                   "it to --network",

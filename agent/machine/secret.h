@@ -58,6 +58,21 @@ gboolean secret_list_intercept(const GPtrArray *list,
 gboolean secret_list_check(const GPtrArray *list,
                            const struct network_policy *policy, GError **error);
 
+/* Return whether requests to a host of a secret are possible. */
+bool secret_host_is_allowed(const char *host,
+                            const struct network_policy *policy);
+
+/* Return the text of a warning: the policy does not allow this host of the
+ * secret any more. A new string. */
+char *secret_describe_loss(const struct secret *secret, const char *host,
+                           const struct network_policy *policy);
+
+/* Return such a text for each host that the policy does not allow, and the one
+ * before did: a new list. */
+char **secret_list_losses(const GPtrArray *list,
+                          const struct network_policy *before,
+                          const struct network_policy *policy);
+
 /* Return the variables of executions, NAME=PLACEHOLDER: a new list. */
 char **secret_list_env(const GPtrArray *list);
 

@@ -26,6 +26,17 @@ static GError *explain(const GError *error)
         "sandbox again: 'stepback stop' and 'stepback up', or session.reset");
 }
 
+/* Secrets that lose a host by the policy. */
+static void warn_of_secrets(struct session *session,
+                            const struct network_policy *policy)
+{
+    g_auto(GStrv) texts = secret_list_losses(session->config->secrets,
+                                             &session->config->network, policy);
+
+    for (char **text = texts; *text; text++)
+        session_warn_text(session, "secret_host_refused", *text);
+}
+
 /* The policy becomes part of the session's configuration: a reset keeps it. */
 static void on_configured(json_t *answer, const GError *error, json_t *data,
                           void *opaque)
@@ -35,6 +46,7 @@ static void on_configured(json_t *answer, const GError *error, json_t *data,
 
     change->session->policies--;
     if (!error && change->session->config) {
+        warn_of_secrets(change->session, &change->policy);
         change->session->config->network = change->policy;
         session_tell_policy(change->session);
         if (change->session->machine)

@@ -252,6 +252,7 @@ static void test_policy(void)
     g_autofree struct network_policy *policy = policy_of(web);
     g_autofree struct network_policy *of_raw = policy_of(raw);
     g_autofree struct network_policy *of_other = policy_of(other);
+    g_auto(GStrv) losses = NULL;
     g_autoptr(GPtrArray) list = secret_list_new();
     g_autoptr(GError) error = NULL;
 
@@ -267,6 +268,14 @@ static void test_policy(void)
     g_assert_false(secret_list_check(list, of_other, &error));
     expect_error(error, "does not allow A.example.org");
     g_clear_error(&error);
+    losses = secret_list_losses(list, policy, of_other);
+    g_assert_cmpuint(g_strv_length(losses), ==, 1);
+    g_assert_nonnull(strstr(losses[0], "secret T: "));
+    g_assert_nonnull(strstr(losses[0], "last host"));
+    g_assert_nonnull(strstr(losses[0], "net allow A.example.org"));
+    g_strfreev(losses);
+    losses = secret_list_losses(list, of_other, of_other);
+    g_assert_null(losses[0]);
     g_assert_true(secret_list_intercept(list, of_other, NULL));
     of_other->kind = NETWORK_OPEN;
     g_assert_false(secret_list_check(list, of_other, &error));

@@ -120,6 +120,27 @@ def secrets(place):
                          stdout=subprocess.PIPE).stdout, b"")
 
 
+@sandbox_test
+def a_secret_loses_its_host(place):
+    """a change of the policy that refuses the host of a secret warns of it; secret shows it"""
+    box = Box(place, "api.example.test,a.b.example.test", "--secret",
+              "TOKEN=env:MY_TOKEN@api.example.test")
+    equal(json.loads(box.out("secret", "box", "--json"))[0]["hosts_refused"], [])
+    _, _, err = box.call("net", "box", "deny", "a.b.example.test")
+    equal(err, "")
+    for words, remedy in ((("deny", "api.example.test"), "net rm deny:api.example.test"),
+                          (("rm", "api.example.test"), "net allow api.example.test")):
+        status, _, err = box.call("net", "box", *words)
+        contains(err, "secret TOKEN: the network policy does not allow api.example.test "
+                 "any more, the last host that gets it; to allow it again: stepback " + remedy)
+        contains(box.out("secret", "box"), "api.example.test (not allowed)")
+        equal(json.loads(box.out("secret", "box", "--json"))[0]["hosts_refused"],
+              ["api.example.test"])
+        contains(box.out("audit", "box", "--json"), "secret_host_refused")
+        equal(box.call("net", "box", "policy", "api.example.test")[0::2], (0, ""))
+        contains(box.out("secret", "box"), "api.example.test  ")
+
+
 MANY = """/usr/bin/python3 -c 'import socket
 for _ in range(%d):
     with socket.create_connection(("a.b.example.test", 443), 20) as one:
