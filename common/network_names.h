@@ -67,6 +67,12 @@ bool network_names_judge_request(const struct network_names *names,
                                  const char *method, const char *path,
                                  char **ret_allow);
 
+/* Return the first exception for such a request, or without a method for a
+ * connection; port 0: for the name, on any port. A new string, or NULL. */
+char *network_names_find_exception(const struct network_names *names,
+                                   const char *name, unsigned port,
+                                   const char *method, const char *path);
+
 /* Return whether an entry for the name and port is for some requests alone. */
 bool network_names_divide_requests(const struct network_names *names,
                                    const char *name, unsigned port);
@@ -91,9 +97,5 @@ bool network_names_have_wildcard(const struct network_names *names,
 
 /* Return whether there is an exception for the name, on any port. */
 bool network_names_except(const struct network_names *names, const char *name);
-
-/* Return whether an exception forbids all connections to the name and port. */
-bool network_names_deny(const struct network_names *names, const char *name,
-                        unsigned port);
 
 #endif

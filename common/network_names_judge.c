@@ -265,6 +265,29 @@ bool network_names_divide_requests(const struct network_names *names,
     return false;
 }
 
+char *network_names_find_exception(const struct network_names *names,
+                                   const char *name, unsigned port,
+                                   const char *method, const char *path)
+{
+    g_autofree struct network_path *converted = g_new(struct network_path, 1);
+    bool has_converted = path && network_path_convert(path, converted);
+
+    for (unsigned i = 0; i < names->count; i++) {
+        const struct network_names_entry *entry = &names->entries[i];
+
+        if (!entry->deny || !includes(names, entry, name) ||
+            (port != 0 && !has_port(entry, port)))
+            continue;
+        if (is_partial(entry) &&
+            (!method || !has_method(names, entry, method) ||
+             (entry->path < NETWORK_NAMES_TEXT &&
+              !(has_converted && has_path(names, entry, converted)))))
+            continue;
+        return network_names_format(names, i);
+    }
+    return NULL;
+}
+
 /* ---- resolution ---------------------------------------------------------- */
 
 static bool lists(const struct network_names *names, const char *name,
@@ -352,10 +375,4 @@ bool network_names_except(const struct network_names *names, const char *name)
             return true;
     }
     return false;
-}
-
-bool network_names_deny(const struct network_names *names, const char *name,
-                        unsigned port)
-{
-    return is_denied(names, name, NULL, port);
 }

@@ -148,6 +148,18 @@ bool network_policy_judge_request(const struct network_policy *policy,
                                        path, ret_allow);
 }
 
+char *network_policy_find_exception(const struct network_policy *policy,
+                                    const char *name, unsigned port,
+                                    const char *method, const char *path)
+{
+    char normal[NETWORK_NAME_MAX + 1];
+
+    return network_name_normalize(name, normal)
+               ? network_names_find_exception(&policy->names, normal, port,
+                                              method, path)
+               : NULL;
+}
+
 bool network_policy_divides_requests(const struct network_policy *policy,
                                      const char *name, unsigned port)
 {
@@ -230,15 +242,6 @@ bool network_policy_excepts_name(const struct network_policy *policy,
 
     return network_name_normalize(name, normal) &&
            network_names_except(&policy->names, normal);
-}
-
-bool network_policy_denies_name(const struct network_policy *policy,
-                                const char *name, unsigned port)
-{
-    char normal[NETWORK_NAME_MAX + 1];
-
-    return network_name_normalize(name, normal) &&
-           network_names_deny(&policy->names, normal, port);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */

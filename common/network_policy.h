@@ -125,6 +125,12 @@ bool network_policy_judge_request(const struct network_policy *policy,
                                   const char *method, const char *path,
                                   char **ret_allow);
 
+/* Return the exception that forbids such a request; or, without a method, all
+ * connections to the name and port (0: any). A new string, or NULL. */
+char *network_policy_find_exception(const struct network_policy *policy,
+                                    const char *name, unsigned port,
+                                    const char *method, const char *path);
+
 /* Return whether the policy may allow some requests to the name and port, and
  * not others. */
 bool network_policy_divides_requests(const struct network_policy *policy,
@@ -164,9 +170,5 @@ bool network_policy_has_wildcard(const struct network_policy *policy,
  * asked of the host's name server. */
 bool network_policy_excepts_name(const struct network_policy *policy,
                                  const char *name);
-
-/* Return whether an exception forbids all connections to the name and port. */
-bool network_policy_denies_name(const struct network_policy *policy,
-                                const char *name, unsigned port);
 
 #endif

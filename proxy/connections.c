@@ -285,6 +285,18 @@ static void begin(struct connections *connections,
         connection_give_up(connection, NULL, "the name cannot be resolved now");
 }
 
+static void refuse_denied(struct connections *connections,
+                          const struct connection_target *target)
+{
+    g_autofree char *rule = network_policy_find_exception(
+        &connections->policy, target->name, target->port, NULL, NULL);
+    g_autofree char *reason =
+        rule ? g_strdup_printf("the network policy's entry %s forbids it", rule)
+             : g_strdup("the policy does not allow the name");
+
+    refuse(connections, target, reason);
+}
+
 void connections_add(struct connections *connections,
                      const struct connection_target *target, int fd)
 {
@@ -304,7 +316,7 @@ void connections_add(struct connections *connections,
         return;
     }
     if (verdict == NAME_DENIED)
-        refuse(connections, target, "the policy does not allow the name");
+        refuse_denied(connections, target);
     else if (verdict == NAME_ASK)
         asks_hold(connections->asks, target, fd_steal(&guest));
     else

@@ -41,6 +41,7 @@ static void clear_exchange(struct http1_exchange *exchange)
 {
     g_free(exchange->method);
     g_free(exchange->path);
+    g_free(exchange->own);
     g_free(exchange->allow);
     http_override_clear(&exchange->override);
     *exchange = (struct http1_exchange){ 0 };

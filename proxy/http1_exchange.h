@@ -46,8 +46,8 @@ struct http1_side {
 
 struct http1_exchange {
     char *method, *path; /* NULL: there is no request */
-    const char *reason;  /* why it is refused, a static text; or NULL */
-    char *allow;
+    const char *reason;  /* why it is refused, a static text or own; or NULL */
+    char *own, *allow;
     struct http_override override;
     bool to_head, is_old, upgrades;
     bool reported;

@@ -156,7 +156,7 @@ static bool is_allowed(const struct http_relay *base)
     return relay->response == HTTP1_RESPONSE_NONE || exchange->reason ||
            http_override_judge(&exchange->override, context->policy,
                                context->name, context->port, exchange->method,
-                               exchange->path, &allow);
+                               exchange->path, &allow, NULL);
 }
 
 static const struct http_relay_ops ops = {

@@ -243,7 +243,7 @@ static enum http_step end_head(struct http1_relay *relay)
     struct http1_exchange *exchange = &relay->exchange;
     const struct http_head *head = &relay->head;
     struct refusal refusal = { NULL };
-    g_autofree char *allow = NULL;
+    g_autofree char *allow = NULL, *reason = NULL;
 
     relay->heads++;
     if (!http_fields_end(head, &refusal))
@@ -254,10 +254,11 @@ static enum http_step end_head(struct http1_relay *relay)
                     head->length, false);
     if (!http_override_judge(&exchange->override, context->policy,
                              context->name, context->port, exchange->method,
-                             exchange->path, &allow)) {
+                             exchange->path, &allow, &reason)) {
         g_free(exchange->allow);
+        g_free(exchange->own);
         exchange->allow = g_steal_pointer(&allow);
-        exchange->reason = "the network policy does not allow the request";
+        exchange->reason = exchange->own = g_steal_pointer(&reason);
     }
     return exchange->reason ? refuse_request(relay) : send_request(relay);
 }

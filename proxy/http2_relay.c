@@ -236,7 +236,7 @@ static bool relay_is_allowed(const struct http_relay *base)
         if (stream->method && stream->path && !stream->is_refused &&
             !http_override_judge(&stream->override, context->policy,
                                  context->name, context->port, stream->method,
-                                 stream->path, &allow))
+                                 stream->path, &allow, NULL))
             return false;
     }
     return true;

@@ -151,11 +151,10 @@ static bool judge_by_policy(const struct http_context *context,
     http2_fields_find(head, ":path", &path, &len);
     plain = g_strndup(path, strcspn(path, "?"));
     allowed = http_override_judge(&override, context->policy, context->name,
-                                  context->port, method, plain,
-                                  &refusal->allow);
+                                  context->port, method, plain, &refusal->allow,
+                                  &refusal->own);
     http_override_clear(&override);
-    return allowed ||
-           refuse(refusal, "the network policy does not allow the request");
+    return allowed || refuse(refusal, refusal->own);
 }
 
 /* ---- the other fields ---------------------------------------------------- */

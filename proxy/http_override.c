@@ -82,10 +82,27 @@ void http_override_take(struct http_override *override, const char *name,
     }
 }
 
+/* Set the reason for a refusal, unless it is NULL. */
+static void explain(const struct network_policy *policy, const char *host,
+                    unsigned port, const char *method, const char *path,
+                    char **ret_reason)
+{
+    g_autofree char *rule = NULL;
+
+    if (!ret_reason)
+        return;
+    rule = network_policy_find_exception(policy, host, port, method, path);
+    *ret_reason = rule ? g_strdup_printf("the network policy's entry %s "
+                                         "forbids the request",
+                                         rule)
+                       : g_strdup("the network policy does not allow the "
+                                  "request");
+}
+
 bool http_override_judge(const struct http_override *override,
                          const struct network_policy *policy, const char *host,
                          unsigned port, const char *method, const char *path,
-                         char **ret_allow)
+                         char **ret_allow, char **ret_reason)
 {
     *ret_allow = NULL;
     for (unsigned i = 0; i <= override->method_count; i++) {
@@ -94,10 +111,14 @@ bool http_override_judge(const struct http_override *override,
             const char *at = j == 0 ? path : override->paths[j - 1];
 
             if (!network_policy_judge_request(policy, host, port, to, at,
-                                              ret_allow))
+                                              ret_allow)) {
+                explain(policy, host, port, to, at, ret_reason);
                 return false;
+            }
         }
     }
+    if (override->exceeds)
+        explain(policy, host, port, method, path, ret_reason);
     return !override->exceeds;
 }
 

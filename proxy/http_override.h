@@ -33,11 +33,13 @@ void http_override_take(struct http_override *override, const char *name,
 bool http_override_has(const char *name, size_t name_len);
 
 /* Judge a request as network_policy_judge_request() does, with each method and
- * path that it has to some server. ret_allow is for the first refused one. */
+ * path that it has to some server. ret_allow is for the first refused one.
+ * ret_reason (may be NULL) is set if it is refused: a new string, which names
+ * the exception that forbids it. */
 bool http_override_judge(const struct http_override *override,
                          const struct network_policy *policy, const char *host,
                          unsigned port, const char *method, const char *path,
-                         char **ret_allow);
+                         char **ret_allow, char **ret_reason);
 
 void http_override_clear(struct http_override *override);
 

@@ -72,7 +72,8 @@ static void on_event(struct control_link *link, const char *type,
     if (!network->proxy || network->warnings == WARNINGS_MAX)
         return;
     network->warnings++;
-    warning = network_describe(payload, refused, &text);
+    warning = network_describe(network_proxy_policy(network->proxy), payload,
+                               refused, &text);
     if (refused)
         record_refusal(network, payload, text);
     log_info(LOG_SESSION, "%s", text);

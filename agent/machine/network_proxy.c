@@ -74,14 +74,16 @@ static void on_found(char *const *addresses, const char *canonical,
                      const char *problem, void *opaque)
 {
     struct query *query = opaque;
-    g_autofree char *excepted = NULL;
+    g_autofree char *excepted = NULL, *rule = NULL;
     json_t *answer;
 
-    if (canonical && query->upstream < 0 &&
-        network_policy_denies_name(&query->proxy->policy, canonical,
-                                   query->port)) {
+    if (canonical && query->upstream < 0)
+        rule = network_policy_find_exception(&query->proxy->policy, canonical,
+                                             query->port, NULL, NULL);
+    if (rule) {
         excepted = g_strdup_printf(
-            "it leads to %s, which the network policy denies", canonical);
+            "it leads to %s, which the network policy's entry %s forbids",
+            canonical, rule);
         problem = excepted;
         addresses = NULL;
     }

@@ -17,12 +17,16 @@ static bool is_name_server(const char *destination, json_int_t port)
                           strcmp(destination, NETWORK_LINK_OTHER_DNS) == 0);
 }
 
-static char *describe_query(const char *name, const char *reason)
+static char *describe_query(const struct network_policy *policy,
+                            const char *name, const char *reason)
 {
+    g_autofree char *rule = network_policy_find_exception(policy, name, 0, NULL,
+                                                          NULL);
+
     if (g_strcmp0(reason, "excepted") == 0)
-        return g_strdup_printf("the name %s is excepted by deny: in the "
-                               "network policy",
-                               name);
+        return g_strdup_printf("the network policy's entry %s excepts the "
+                               "name %s",
+                               rule ? rule : "deny:", name);
     if (g_strcmp0(reason, "above_wildcard") == 0)
         return g_strdup_printf("the network policy does not list the name %s; "
                                "*.%s does not include it: add it to the list "
@@ -33,20 +37,38 @@ static char *describe_query(const char *name, const char *reason)
                            name);
 }
 
-static char *describe_refusal(json_t *payload)
+/* Return ": ..." with the exception that forbids a connection, or "": a new
+ * string. */
+static char *describe_rule(const struct network_policy *policy,
+                           const char *destination, json_int_t port)
+{
+    g_autofree char *rule = NULL;
+
+    if (port > 0 && port <= G_MAXUINT16 &&
+        !g_hostname_is_ip_address(destination))
+        rule = network_policy_find_exception(policy, destination,
+                                             (unsigned)port, NULL, NULL);
+    return rule ? g_strdup_printf(": its entry %s forbids it", rule)
+                : g_strdup("");
+}
+
+static char *describe_refusal(const struct network_policy *policy,
+                              json_t *payload)
 {
     const char *destination = json_string_value(
         json_object_get(payload, "destination"));
     const char *protocol = json_string_value(
         json_object_get(payload, "protocol"));
     json_int_t port = json_integer_value(json_object_get(payload, "port"));
+    g_autofree char *rule = NULL;
 
     if (!destination)
         return g_strdup("the network policy blocks the guest from further "
                         "addresses, which are not reported one by one");
     if (g_strcmp0(protocol, "dns") == 0)
         return describe_query(
-            destination, json_string_value(json_object_get(payload, "reason")));
+            policy, destination,
+            json_string_value(json_object_get(payload, "reason")));
     if (is_name_server(destination, port))
         return g_strdup("the network policy blocks the guest's DNS queries; "
                         "add dns to the list to allow them");
@@ -54,9 +76,10 @@ static char *describe_refusal(json_t *payload)
         return g_strdup_printf(
             "the network policy blocks the guest from %s (%s)", destination,
             protocol);
+    rule = describe_rule(policy, destination, port);
     return g_strdup_printf("the network policy blocks the guest from %s (%s "
-                           "port %" JSON_INTEGER_FORMAT ")",
-                           destination, protocol, port);
+                           "port %" JSON_INTEGER_FORMAT ")%s",
+                           destination, protocol, port, rule);
 }
 
 static char *describe_limit(json_t *payload)
@@ -107,11 +130,13 @@ static json_t *copy_known(json_t *payload)
     return copy;
 }
 
-json_t *network_describe(json_t *payload, bool refused, char **ret_text)
+json_t *network_describe(const struct network_policy *policy, json_t *payload,
+                         bool refused, char **ret_text)
 {
     json_t *warning = copy_known(payload);
 
-    *ret_text = refused ? describe_refusal(warning) : describe_limit(warning);
+    *ret_text = refused ? describe_refusal(policy, warning)
+                        : describe_limit(warning);
     json_object_set_new(
         warning, "code",
         json_string(refused ? "network_refused" : "network_limited"));

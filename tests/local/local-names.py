@@ -258,7 +258,7 @@ def names_that_lead_elsewhere(place):
         except BlockingIOError:
             pass
     bad(agent, curl("http://alias.example.test/"))
-    reports(agent, "which the network policy denies")
+    reports(agent, "which the network policy's entry deny:other.example.test forbids")
     ok(agent.ask("session.configure_network",
                  network_policy={"allow": ["*.example.test"]}))
     contains(good(agent, curl("http://alias.example.test/")), "GET / alias")

@@ -82,6 +82,14 @@ def check_clients(place):
     assert ("POST", "/v1/a", "refused", "POST:api.example.test/v1/a") in requests, requests
     assert ("GET", "/v1/curl", "allowed", None) in requests, requests
     contains(box.out("net", "box"), "POST /v1/a: ")
+    contains(box.run("curl -sS -m 20 -X DELETE %s/v1/a" % URL)[1],
+             "entry deny:DELETE:api.example.test forbids the request")
+    box.run("curl -sS -m 20 http://api.example.test:8080/")
+    shown = box.out("net", "box")
+    contains(shown, "entry deny:DELETE:api.example.test forbids the request")
+    contains(shown, "its entry deny:api.example.test:8080 forbids it")
+    contains(box.out("audit", "--network", "--json", "box"),
+             "entry deny:DELETE:api.example.test forbids")
     kept = [json.loads(line) for line in
             box.out("audit", "--network", "--json", "box").splitlines()]
     assert ("network_request", "api.example.test", 443, "/v2", "refused") in {

@@ -117,6 +117,36 @@ static void test_requests(void)
     }
 }
 
+static void test_exceptions(void)
+{
+    static const struct {
+        const char *name, *method, *path, *rule;
+        unsigned port;
+    } cases[] = {
+        { "p.org", "GET", "/v1/no/x", "deny:p.org/v1/no", 443 },
+        { "P.org", "put", "/v2/X", "deny:PUT:p.org/v2/x", 443 },
+        { "p.org", "GET", "/v2/x", NULL, 443 },
+        { "p.org", "GET", "/v1/../no", NULL, 443 },
+        { "p.org", NULL, NULL, NULL, 443 },
+        { "a.w.org", NULL, NULL, "deny:*.w.org:25", 25 },
+        { "a.w.org", NULL, NULL, NULL, 443 },
+        { "a.w.org", NULL, NULL, "deny:*.w.org:25", 0 },
+        { "d.org", "GET", "*", "deny:d.org", 80 },
+        { "", NULL, NULL, NULL, 80 },
+    };
+    g_autofree struct network_policy *policy = policy_of(
+        "\"p.org\",\"deny:p.org/v1/no\",\"deny:PUT:p.org/v2/x\","
+        "\"deny:*.w.org:25\",\"deny:d.org\"");
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *rule = network_policy_find_exception(
+            policy, cases[i].name, cases[i].port, cases[i].method,
+            cases[i].path);
+
+        g_assert_cmpstr(rule, ==, cases[i].rule);
+    }
+}
+
 static void test_longest_request(void)
 {
     g_autofree struct network_policy *policy = policy_of("\"p.org/v1\"");
@@ -135,6 +165,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/requests/are-judged-by-method-and-path", test_requests);
+    g_test_add_func("/requests/exceptions-are-found", test_exceptions);
     g_test_add_func("/requests/have-a-bounded-path", test_longest_request);
     return g_test_run();
 }

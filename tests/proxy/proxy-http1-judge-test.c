@@ -35,8 +35,9 @@ static void test_a_refused_request_keeps_the_connection(void)
         g_assert_true(talk_has(talk->received[HTTP_GUEST], "Stepback refused"));
         g_assert_false(talk_has(talk->received[HTTP_GUEST], "close"));
         g_assert_cmpstr(talk->exchanges->str, ==,
-                        "DELETE /x refused the network policy does not allow "
-                        "the request\nGET /x 200\n");
+                        "DELETE /x refused the network policy's entry "
+                        "deny:DELETE:" NAME " forbids the request\n"
+                        "GET /x 200\n");
         g_assert_false(talk_is_over(talk));
         talk_free(talk);
     }

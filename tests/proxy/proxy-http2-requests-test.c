@@ -24,12 +24,13 @@ static void test_refusal(void)
     g_assert_true(g_str_has_prefix(refused->head->str, ":status: 403\n"));
     g_assert_cmpstr(refused->body->str, ==,
                     "Stepback refused this request to " NAME ": the network "
-                    "policy does not allow the request.\n");
+                    "policy's entry deny:" NAME "/private forbids the "
+                    "request.\n");
     g_assert_true(refused->is_closed);
     g_assert_cmpuint(refused->code, ==, NGHTTP2_NO_ERROR);
     g_assert_cmpstr(world->told->str, ==,
-                    "GET /private 0 refused: the network policy does not "
-                    "allow the request\n");
+                    "GET /private 0 refused: the network policy's entry "
+                    "deny:" NAME "/private forbids the request\n");
     peer_answer(server_of(world), world_find(world, "/other"), OK, true);
     world_run(world);
     g_assert_true(other->is_whole);
@@ -66,6 +67,12 @@ static void test_changed_policy(void)
                                                "to --network to allow it.\n"));
     g_assert_true(
         g_str_has_suffix(world->told->str, "; allow DELETE:" NAME "/alive\n"));
+    world_request(world, "GET", "/no", NULL, true);
+    world_run(world);
+    g_assert_true(g_str_has_suffix(world->told->str,
+                                   "GET /no 0 refused: the network policy's "
+                                   "entry deny:" NAME "/no forbids the "
+                                   "request\n"));
     world_expect_alive(world);
     world_free(world);
 }

@@ -136,7 +136,7 @@ def test_stepback_net_is_not_trusted(world):
         for kind in ("raw", "port", "web", "http"):
             _, number = running.connect(to.port, kind)
             equal(running.ended(number)["reason"],
-                  "the policy does not allow the name", kind)
+                  f"the network policy's entry deny:{NAME}:{to.port} forbids it", kind)
 
 
 def test_secrets_stay_outside(world):
