@@ -123,9 +123,15 @@ struct ic_stale {
     bool all;
 
     /* Content may have changed in the client's memory alone: by mappings of the
-     * files that it has open for reading and writing. The client must write
-     * that before tell returns, at most. The other members are 0. */
+     * files that it has open for reading and writing. tell returns when the
+     * client has written that. The other members are 0. */
     bool dirty;
+
+    /* The client may have pages of this inode from before the change, and have
+     * changed them. When it has dropped them, tell, or a thread of the server
+     * later, calls ic_stale_pages_end() once. NULL without
+     * ic_set_stale_pages(). */
+    struct ic_inode *pages;
 };
 
 /* From now on, call tell with each tagged object that a rollback, a redo,
@@ -251,25 +257,32 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd);
 uint32_t ic_write_opened(struct ic *ic);
 void ic_write_closed(struct ic *ic, uint32_t span);
 
+/* The server can make its client drop the pages of an inode: pass items with
+ * pages to the callback. Before ic_set_stale(). */
+void ic_set_stale_pages(struct ic *ic, bool can);
+void ic_stale_pages_end(struct ic_inode *inode);
+
+/* Return the number of undos and redos so far. */
+uint64_t ic_stale_undos(struct ic *ic);
+
 /* pwritev2(2) to an fd of this inode from ic_open() or ic_create(). offset is
  * ignored with RWF_APPEND, and with an fd opened with O_APPEND, to which Linux
  * appends every write: a server that passes offsets leaves out O_APPEND and
  * uses RWF_APPEND. rwf_flags: RWF_APPEND, RWF_DSYNC, RWF_SYNC; others go to the
- * kernel, which answers unknown ones with -EOPNOTSUPP. how: of enum
- * ic_write_how. Returns the bytes written or -errno. */
-enum ic_write_how {
-    /* Clear suid, sgid and capabilities, as for a write by an unprivileged
-     * user. */
-    IC_WRITE_KILL_PRIV = 1 << 0,
-    /* The client's kernel writes pages of its cache, which a mapping has
-     * changed some time ago. They are dropped, as if written, while
-     * ic_set_stale()'s callback has not returned for an undo or a redo that
-     * changed the file: the rest of the page is from before. */
-    IC_WRITE_PAGES = 1 << 1,
-};
+ * kernel, which answers unknown ones with -EOPNOTSUPP. kill_priv: clear suid,
+ * sgid and capabilities as for a write by an unprivileged user. Returns the
+ * bytes written or -errno. */
 ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    const struct iovec *iov, int iovcnt, off_t offset,
-                   int rwf_flags, unsigned how);
+                   int rwf_flags, bool kill_priv);
+
+/* The same for pages of the client's cache that a mapping has changed some time
+ * ago. They are dropped, as if written, if the file has changed by an undo or a
+ * redo meanwhile: the rest of each page may be from before. undos:
+ * ic_stale_undos() when the request was read. */
+ssize_t ic_pwrite_pages(struct ic *ic, struct ic_inode *inode, int fd,
+                        const struct iovec *iov, int iovcnt, off_t offset,
+                        int rwf_flags, bool kill_priv, uint64_t undos);
 
 enum ic_setattr_flags {
     IC_SET_MODE = 1 << 0,

@@ -55,21 +55,19 @@ struct durable {
     bool syncing; /* there is a leader */
 };
 
-/* What the client must learn. */
-struct stale_list {
-    GArray *items;    /* struct ic_stale, each with a name of its own */
-    GPtrArray *pages; /* inodes (holds), with inode_begin_stale_pages() */
-};
-
 /* See stale.h. */
 struct stale {
     pthread_rwlock_t lock; /* guards tell and opaque; held while tell() runs */
     void (*tell)(const struct ic_stale *list, size_t n, bool wait,
                  void *opaque);
     void *opaque;
-    struct stale_list *list;
+    GArray *list; /* struct ic_stale, each with a name of its own */
 
     _Atomic uint64_t n_changes, n_own; /* see ic_stale_count() */
+
+    /* L2a */
+    bool drops_pages; /* see ic_set_stale_pages() */
+    _Atomic uint64_t n_undos;
 
     /* L3. complete_ms: see watch_host.complete; 0: not complete. */
     _Atomic int64_t complete_ms;

@@ -20,7 +20,7 @@ void rollback_lock_gate(struct ic *ic)
 
 void rollback_unlock_gate(struct ic *ic)
 {
-    struct stale_list *stale = stale_take(ic);
+    GArray *stale = stale_take(ic);
 
     inode_table_end_move(ic->inodes);
     atomic_store(&ic->last_leave_ms, clock_ms());

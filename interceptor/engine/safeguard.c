@@ -187,7 +187,7 @@ static gboolean carry_out_denial(struct ic *ic,
 {
     struct safeguard *guard = &ic->guard;
     gboolean ok = TRUE;
-    struct stale_list *stale;
+    GArray *stale;
 
     watch_sync(ic->watch);
     pthread_rwlock_wrlock(&ic->gate);

@@ -18,49 +18,27 @@ static void clear_item(gpointer data)
     struct ic_stale *item = data;
 
     g_free((char *)item->name);
+    if (item->pages)
+        ic_stale_pages_end(item->pages);
 }
 
-static GArray *new_items(void)
+static GArray *new_list(void)
 {
-    GArray *items = g_array_new(FALSE, FALSE, sizeof(struct ic_stale));
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(struct ic_stale));
 
-    g_array_set_clear_func(items, clear_item);
-    return items;
-}
-
-static void end_pages(gpointer data)
-{
-    struct ic_inode *inode = data;
-
-    inode_end_stale_pages(inode);
-    ic_inode_unhold(inode);
-}
-
-static struct stale_list *list_new(void)
-{
-    struct stale_list *list = g_new(struct stale_list, 1);
-
-    list->items = new_items();
-    list->pages = g_ptr_array_new_with_free_func(end_pages);
+    g_array_set_clear_func(list, clear_item);
     return list;
-}
-
-static void list_free(struct stale_list *list)
-{
-    g_array_unref(list->items);
-    g_ptr_array_unref(list->pages);
-    g_free(list);
 }
 
 void stale_init(struct stale *stale)
 {
     pthread_rwlock_init(&stale->lock, NULL);
-    stale->list = list_new();
+    stale->list = new_list();
 }
 
 void stale_clear(struct stale *stale)
 {
-    list_free(stale->list);
+    g_array_unref(stale->list);
     pthread_rwlock_destroy(&stale->lock);
 }
 
@@ -97,6 +75,22 @@ void ic_set_stale(struct ic *ic,
     if (tell)
         inode_table_note_young(ic->inodes);
     pthread_rwlock_unlock(&ic->stale.lock);
+}
+
+void ic_set_stale_pages(struct ic *ic, bool can)
+{
+    ic->stale.drops_pages = can;
+}
+
+void ic_stale_pages_end(struct ic_inode *inode)
+{
+    inode_end_stale_pages(inode);
+    ic_inode_unhold(inode);
+}
+
+uint64_t ic_stale_undos(struct ic *ic)
+{
+    return atomic_load(&ic->stale.n_undos);
 }
 
 bool stale_is_wanted(struct ic *ic)
@@ -148,6 +142,13 @@ void stale_note_own(struct ic *ic)
     atomic_fetch_add(&ic->stale.n_changes, 1);
 }
 
+/* The callee has the pages now. */
+static void forget_pages(const GArray *list)
+{
+    for (guint i = 0; i < list->len; i++)
+        g_array_index(list, struct ic_stale, i).pages = NULL;
+}
+
 static void tell(struct ic *ic, const GArray *list, bool wait)
 {
     struct stale *stale = &ic->stale;
@@ -155,9 +156,11 @@ static void tell(struct ic *ic, const GArray *list, bool wait)
     if (list->len > 0)
         atomic_fetch_add(&stale->n_changes, 1);
     pthread_rwlock_rdlock(&stale->lock);
-    if (stale->tell && (list->len > 0 || wait))
+    if (stale->tell && (list->len > 0 || wait)) {
         stale->tell((const struct ic_stale *)(const void *)list->data,
                     list->len, wait, stale->opaque);
+        forget_pages(list);
+    }
     pthread_rwlock_unlock(&stale->lock);
 }
 
@@ -248,14 +251,14 @@ static void add_binding(struct ic *ic, const struct step_binding *binding,
 
     /* The inode has its name, and so its link count, back. */
     if (binding->before)
-        add_tag(ic->stale.list->items, tag_now(ic, binding->before));
+        add_tag(ic->stale.list, tag_now(ic, binding->before));
     if (survey)
         fill_former(ic, g_hash_table_lookup(survey->bindings, binding), &item);
     if (item.dir != 0) {
         item.name = g_strdup(binding->name);
-        add_name(ic->stale.list->items, &item);
+        add_name(ic->stale.list, &item);
     } else if (!item.removed) {
-        add_tag(ic->stale.list->items, item.inode);
+        add_tag(ic->stale.list, item.inode);
     }
 }
 
@@ -288,25 +291,31 @@ static void add_created(struct ic *ic, const struct survey *survey)
             continue;
         fill_former(ic, entry, &item);
         item.name = g_strdup(entry->name);
-        add_name(ic->stale.list->items, &item);
+        add_name(ic->stale.list, &item);
     }
+}
+
+/* hold: taken. With the gate write-locked. */
+static void add_pages(struct ic *ic, struct ic_inode *hold)
+{
+    struct ic_stale item = { .inode = ic_inode_tag(hold), .pages = hold };
+
+    inode_begin_stale_pages(hold, atomic_load(&ic->stale.n_undos));
+    g_array_append_val(ic->stale.list, item);
 }
 
 static void add_inode(struct ic *ic, const struct step_inode *step_inode)
 {
-    struct stale_list *list = ic->stale.list;
     struct ic_inode *inode;
 
     if (!(step_inode->flags & (STEP_DATA | STEP_META)))
         return;
     inode = find_now(ic, step_inode);
-    if (inode && ic_inode_tag(inode) != 0) {
-        add_tag(list->items, ic_inode_tag(inode));
-        if (step_inode->flags & STEP_DATA) {
-            inode_begin_stale_pages(inode);
-            g_ptr_array_add(list->pages, g_steal_pointer(&inode));
-        }
-    }
+    if (inode && ic_inode_tag(inode) != 0 && ic->stale.drops_pages &&
+        (step_inode->flags & STEP_DATA))
+        add_pages(ic, g_steal_pointer(&inode));
+    else if (inode)
+        add_tag(ic->stale.list, ic_inode_tag(inode));
     ic_inode_unhold(inode);
 }
 
@@ -330,28 +339,29 @@ void stale_gather(struct ic *ic, const struct step *step,
     if (!stale_is_wanted(ic))
         return;
     stale_note_own(ic);
+    atomic_fetch_add(&ic->stale.n_undos, 1);
     add_names(ic, step, survey);
     if (survey)
         add_created(ic, survey);
     add_inodes(ic, step);
 }
 
-struct stale_list *stale_take(struct ic *ic)
+GArray *stale_take(struct ic *ic)
 {
-    struct stale_list *list = ic->stale.list;
+    GArray *list = ic->stale.list;
 
-    if (list->items->len == 0)
+    if (list->len == 0)
         return NULL;
-    ic->stale.list = list_new();
+    ic->stale.list = new_list();
     return list;
 }
 
-void stale_tell(struct ic *ic, struct stale_list *list)
+void stale_tell(struct ic *ic, GArray *list)
 {
     if (!list)
         return;
-    tell(ic, list->items, true);
-    list_free(list);
+    tell(ic, list, true);
+    g_array_unref(list);
 }
 
 void stale_flush(struct ic *ic)
@@ -359,12 +369,22 @@ void stale_flush(struct ic *ic)
     const struct ic_stale dirty = { .dirty = true };
     struct stale *stale = &ic->stale;
 
-    if (parking_holds(&ic->parking)) /* the client's writes would wait */
-        return;
+    if (parking_holds(&ic->parking) & (PARKING_DECISION | PARKING_DENIED))
+        return; /* what the client writes would wait, too */
     pthread_rwlock_rdlock(&stale->lock);
     if (stale->tell)
         stale->tell(&dirty, 1, true, stale->opaque);
     pthread_rwlock_unlock(&stale->lock);
+}
+
+void stale_note_pages(struct ic *ic, struct ic_inode *inode)
+{
+    if (!ic->stale.drops_pages || ic_inode_tag(inode) == 0)
+        return;
+    pthread_rwlock_wrlock(&ic->gate);
+    atomic_fetch_add(&ic->stale.n_undos, 1);
+    add_pages(ic, ic_inode_hold(inode));
+    pthread_rwlock_unlock(&ic->gate);
 }
 
 /* ---- changes by other processes ------------------------------------------ */
@@ -439,7 +459,7 @@ static void add_path(struct ic *ic, const char *path, GArray *list)
 
 void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait)
 {
-    g_autoptr(GArray) list = new_items();
+    g_autoptr(GArray) list = new_list();
 
     for (guint i = 0; i < paths->len; i++)
         add_path(ic, g_ptr_array_index(paths, i), list);
@@ -448,7 +468,7 @@ void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait)
 
 void stale_tell_all(struct ic *ic, bool wait)
 {
-    g_autoptr(GArray) list = new_items();
+    g_autoptr(GArray) list = new_list();
     const struct ic_stale all = { .all = true };
 
     g_array_append_val(list, all);
@@ -457,7 +477,7 @@ void stale_tell_all(struct ic *ic, bool wait)
 
 void stale_wait(struct ic *ic)
 {
-    g_autoptr(GArray) list = new_items();
+    g_autoptr(GArray) list = new_list();
 
     tell(ic, list, true);
 }

@@ -18,11 +18,11 @@
  *     flight has been answered.
  *
  * L2a Such a client may have changed pages of a file in its memory, by a
- * mapping. They reach the file before a step opens or closes, and before a
- * rollback or a redo (stale_flush()). Those that come after that, until the
- * client has been notified, are from before the rollback, and so is the rest of
- *     each page, which may have what was undone: they are dropped
- *     (IC_WRITE_PAGES).
+ * mapping. They reach the file before a step opens, before it closes while
+ * processes are left, and before a rollback or a redo (stale_flush()). Those
+ * that come after that, until the client has dropped the file's pages, are from
+ * before the rollback, and so is the rest of each page, which may have what was
+ *     undone: ic_pwrite_pages() drops them.
  *
  * L3  A server may let its client cache an inode for long only while
  *     ic_inode_is_watched() returns true for it: then each change by another
@@ -48,15 +48,20 @@ void stale_gather(struct ic *ic, const struct step *step,
 
 /* Return what was gathered, for stale_tell() once the gate is free; NULL:
  * nothing. With the gate write-locked. */
-struct stale_list *stale_take(struct ic *ic);
+GArray *stale_take(struct ic *ic);
 
 /* Notify the client (ownership of the list taken; may be NULL), and wait until
  * it has processed that. */
-void stale_tell(struct ic *ic, struct stale_list *list);
+void stale_tell(struct ic *ic, GArray *list);
 
-/* Let the client write what its mappings have changed, unless changes must wait
- * now. */
+/* Let the client write what its mappings have changed, unless changes wait for
+ * a decision now. */
 void stale_flush(struct ic *ic);
+
+/* The caller is about to write a former state into the file, in a step: the
+ * pages that the client has of it are old until the step is closed or aborted.
+ * With a reference, and without the gate. */
+void stale_note_pages(struct ic *ic, struct ic_inode *inode);
 
 /* Something has changed at these paths (char *, relative to the share), not by
  * the client. wait: as above. */

@@ -156,7 +156,7 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error)
 {
-    struct stale_list *stale;
+    GArray *stale;
     gboolean ok;
 
     pthread_rwlock_rdlock(&ic->gate);

@@ -90,6 +90,7 @@ struct ic_inode {
     _Atomic bool has_much;        /* it once had INODE_MUCH_DATA */
     _Atomic bool suspect;         /* see inode_note_suspect() */
     _Atomic unsigned stale_pages; /* see inode_begin_stale_pages() */
+    _Atomic uint64_t pages_undo;  /* its last number */
 
     /* Under the shard's lock: */
     bool in_table;
@@ -122,11 +123,16 @@ struct ic_inode {
  * check first. */
 void inode_note_suspect(struct ic_inode *inode);
 
-/* A rollback has changed the file, whose old pages the client may have, and
- * changed. With the gate write-locked; until as many calls of the second. */
-void inode_begin_stale_pages(struct ic_inode *inode);
+/* A rollback, the undo with this number, changes the file, whose old pages the
+ * client may have, and have changed. With the gate write-locked; until as many
+ * calls of the second. */
+void inode_begin_stale_pages(struct ic_inode *inode, uint64_t undo);
 void inode_end_stale_pages(struct ic_inode *inode);
-bool inode_pages_are_stale(const struct ic_inode *inode);
+
+/* Return whether pages that the client wrote when there had been so many undos
+ * are from before one. With the gate locked. */
+#define INODE_NO_PAGES UINT64_MAX
+bool inode_pages_are_stale(const struct ic_inode *inode, uint64_t undos);
 
 /* A client has looked the inode up: if it has a name, it is no longer suspect.
  * With a reference or a hold. */

@@ -30,8 +30,9 @@ void inode_note_suspect(struct ic_inode *inode)
     atomic_store_explicit(&inode->suspect, true, memory_order_relaxed);
 }
 
-void inode_begin_stale_pages(struct ic_inode *inode)
+void inode_begin_stale_pages(struct ic_inode *inode, uint64_t undo)
 {
+    atomic_store(&inode->pages_undo, undo);
     atomic_fetch_add(&inode->stale_pages, 1);
 }
 
@@ -40,9 +41,10 @@ void inode_end_stale_pages(struct ic_inode *inode)
     atomic_fetch_sub(&inode->stale_pages, 1);
 }
 
-bool inode_pages_are_stale(const struct ic_inode *inode)
+bool inode_pages_are_stale(const struct ic_inode *inode, uint64_t undos)
 {
-    return atomic_load_explicit(&inode->stale_pages, memory_order_relaxed) > 0;
+    return undos != INODE_NO_PAGES && (atomic_load(&inode->stale_pages) > 0 ||
+                                       atomic_load(&inode->pages_undo) > undos);
 }
 
 void inode_note_found(struct ic_inode *inode)

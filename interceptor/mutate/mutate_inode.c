@@ -222,7 +222,7 @@ static int keep_written(struct ic *ic, struct ic_inode *inode,
 
 static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
                             const struct iovec *iov, int iovcnt, off_t offset,
-                            int rwf_flags, unsigned how)
+                            int rwf_flags, bool kill_priv, uint64_t undos)
 {
     ssize_t n;
     int rc;
@@ -234,7 +234,7 @@ static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
 
     if (rc < 0)
         return rc;
-    if ((how & IC_WRITE_PAGES) && inode_pages_are_stale(inode)) {
+    if (inode_pages_are_stale(inode, undos)) {
         engine_leave(ic);
         return iov_length(iov, iovcnt);
     }
@@ -245,7 +245,7 @@ static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
         inode_note_size(inode, offset + n);
         writing_note(ic, inode);
     }
-    if (n > 0 && (how & IC_WRITE_KILL_PRIV))
+    if (n > 0 && kill_priv)
         kill_suid(fd);
     engine_leave(ic);
     return n;
@@ -253,11 +253,19 @@ static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
 
 ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    const struct iovec *iov, int iovcnt, off_t offset,
-                   int rwf_flags, unsigned how)
+                   int rwf_flags, bool kill_priv)
 {
-    return MUTATE_WITH_ROOM(
-        ic, limits_make_room,
-        pwritev_once(ic, inode, fd, iov, iovcnt, offset, rwf_flags, how));
+    return ic_pwrite_pages(ic, inode, fd, iov, iovcnt, offset, rwf_flags,
+                           kill_priv, INODE_NO_PAGES);
+}
+
+ssize_t ic_pwrite_pages(struct ic *ic, struct ic_inode *inode, int fd,
+                        const struct iovec *iov, int iovcnt, off_t offset,
+                        int rwf_flags, bool kill_priv, uint64_t undos)
+{
+    return MUTATE_WITH_ROOM(ic, limits_make_room,
+                            pwritev_once(ic, inode, fd, iov, iovcnt, offset,
+                                         rwf_flags, kill_priv, undos));
 }
 
 static bool destroys(int fallocate_mode)

@@ -15,6 +15,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "interceptor/engine/engine.h"
+#include "interceptor/engine/stale.h"
 #include "interceptor/paths/paths_apply_inode.h"
 #include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
@@ -132,6 +133,8 @@ static int change_file(struct applier *a, struct paths_node *node,
 
     if (rc == 0)
         rc = ic_open(a->ic, inode, O_RDWR, &fd);
+    if (rc == 0)
+        stale_note_pages(a->ic, inode);
     return rc < 0 ? rc : paths_write_image(a, node->image, inode, fd);
 }
 

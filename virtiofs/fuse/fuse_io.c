@@ -144,26 +144,24 @@ static int write_flags(const struct fuse_write_in *in)
 /* The client's kernel removes a file's capabilities itself when it writes back
  * pages; with FUSE_HANDLE_KILLPRIV_V2 it leaves all other cases to the
  * server. */
-static unsigned write_how(const struct fuse_write_in *in)
-{
-    return (in->write_flags & FUSE_WRITE_KILL_SUIDGID ? IC_WRITE_KILL_PRIV
-                                                      : 0) |
-           (in->write_flags & FUSE_WRITE_CACHE ? IC_WRITE_PAGES : 0);
-}
-
-static ssize_t write_file(struct fuse_server *server,
+static ssize_t write_file(struct fuse_server *server, uint64_t undos,
                           const struct fuse_write_in *in,
                           struct fuse_handle *handle, const struct iovec *iov,
                           unsigned n_iov)
 {
+    bool kill_priv = in->write_flags & FUSE_WRITE_KILL_SUIDGID;
     int r = handle->writable ? 0 : -EBADF;
 
-    if (r == 0 && in->size > 0 && !(in->write_flags & FUSE_WRITE_CACHE))
+    if (r == 0 && (in->write_flags & FUSE_WRITE_CACHE))
+        return ic_pwrite_pages(server->ic, handle->inode, handle->fd, iov,
+                               (int)n_iov, (off_t)in->offset, write_flags(in),
+                               kill_priv, undos);
+    if (r == 0 && in->size > 0)
         r = fuse_xattr_kill_capability(server, handle->inode);
     return r < 0 ? r
                  : ic_pwritev(server->ic, handle->inode, handle->fd, iov,
                               (int)n_iov, (off_t)in->offset, write_flags(in),
-                              write_how(in));
+                              kill_priv);
 }
 
 int fuse_op_write(struct fuse_server *server, struct fuse_request *request,
@@ -187,7 +185,7 @@ int fuse_op_write(struct fuse_server *server, struct fuse_request *request,
     handle = fuse_handles_get_file(server->handles, in->fh);
     if (!handle)
         return -EBADF;
-    n = write_file(server, in, handle, iov, n_iov);
+    n = write_file(server, request->scratch->undos, in, handle, iov, n_iov);
     fuse_handles_put(server->handles, handle);
     if (n < 0)
         return (int)n;

@@ -41,6 +41,7 @@ enum fuse_pace {
 struct fuse_scratch {
     struct iovec data[FUSE_MAX_IOV];
     enum fuse_pace pace; /* set by the thread; initially ANY */
+    uint64_t undos;      /* ic_stale_undos() when the request was read */
     uint64_t unique;     /* the client's id of the parked request */
     bool is_lock;        /* the parked request waits for a lock */
     char args[FUSE_ARGS_MAX] __attribute__((aligned(8)));

@@ -295,9 +295,15 @@ void fuse_server_set_stale(struct fuse_server *server,
                                         bool wait, void *opaque),
                            void *opaque)
 {
+    ic_set_stale_pages(server->ic, tell != NULL);
     ic_set_stale(server->ic, tell, opaque);
     server->notifies = tell && server->config.cache == FUSE_CACHE_AUTO &&
                        !server->config.timeout_given;
+}
+
+uint64_t fuse_server_undos(const struct fuse_server *server)
+{
+    return ic_stale_undos(server->ic);
 }
 
 void fuse_server_each_known(struct fuse_server *server,

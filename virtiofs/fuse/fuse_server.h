@@ -62,6 +62,9 @@ void fuse_server_set_stale(struct fuse_server *server,
                                         bool wait, void *opaque),
                            void *opaque);
 
+/* The same for the number of undos (ic_stale_undos()). Any thread. */
+uint64_t fuse_server_undos(const struct fuse_server *server);
+
 /* Call each with everything that the client knows, as far as the server knows
  * that: each inode with its last name. The argument is borrowed. */
 void fuse_server_each_known(struct fuse_server *server,

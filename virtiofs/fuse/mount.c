@@ -62,6 +62,7 @@ struct mount {
 
 /* A parked request. */
 struct copy {
+    uint64_t undos; /* fuse_scratch.undos */
     size_t len;
     char bytes[];
 };
@@ -103,6 +104,7 @@ static int park(struct mount *mount, uint64_t releases,
     struct copy *copy = g_malloc(sizeof(*copy) + len);
     int r;
 
+    copy->undos = scratch->undos;
     copy->len = len;
     memcpy(copy->bytes, request, len);
     r = (scratch->is_lock ? parked_put_lock : parked_put)(
@@ -143,6 +145,7 @@ static void handle_ready(struct mount *mount, struct fuse_scratch *scratch,
         while (parked_take(mount->parked, &again)) {
             g_autofree struct copy *copy = again.data;
 
+            scratch->undos = copy->undos;
             handle(mount, scratch, copy->bytes, copy->len, reply, again.error);
         }
         g_mutex_unlock(&mount->replaying);
@@ -168,8 +171,10 @@ static bool handle_requests(struct mount *mount, struct fuse_scratch *scratch,
                             char *request, char *reply)
 {
     for (;;) {
+        uint64_t undos = fuse_server_undos(mount->server);
         ssize_t n = read(mount->device, request, MESSAGE_SIZE);
 
+        scratch->undos = undos;
         if (n < 0 && errno == EAGAIN)
             return true;
         if (n < 0 && (errno == EINTR || errno == ENOENT))

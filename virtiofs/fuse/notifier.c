@@ -39,6 +39,7 @@ struct item {
 
 struct batch {
     GHashTable *items; /* a set of struct item (owned) */
+    GPtrArray *pages;  /* inodes, for ic_stale_pages_end() */
     bool all;          /* also everything that the kernel is known to have */
     bool awaited;
     uint64_t number;
@@ -93,11 +94,17 @@ static void add_item(struct batch *batch, const struct ic_stale *stale)
     g_hash_table_add(batch->items, item);
 }
 
+static void end_pages(gpointer data)
+{
+    ic_stale_pages_end(data);
+}
+
 static void free_batch(gpointer data)
 {
     struct batch *batch = data;
 
     g_hash_table_unref(batch->items);
+    g_ptr_array_unref(batch->pages);
     g_free(batch);
 }
 
@@ -166,6 +173,30 @@ static void notify_item(const struct notifier *notifier,
         notify(notifier, FUSE_NOTIFY_INVAL_INODE, &inode, sizeof(inode), NULL);
 }
 
+static void drop_pages(const struct notifier *notifier, uint64_t tag)
+{
+    const struct fuse_notify_inval_inode_out inode = { .ino = tag };
+
+    notify(notifier, FUSE_NOTIFY_INVAL_INODE, &inode, sizeof(inode), NULL);
+}
+
+/* The kernel writes pages that were changed when it drops them. What it writes
+ * before ic_stale_pages_end() does not reach the file. If a process has changed
+ * a page again meanwhile, that is such a page, and must be dropped, too. */
+static void drop_old_pages(struct notifier *notifier, GPtrArray *pages)
+{
+    while (pages->len > 0) {
+        struct ic_inode *inode = g_ptr_array_index(pages, pages->len - 1);
+        uint64_t tag = ic_inode_tag(inode);
+
+        if (tag != 0)
+            drop_pages(notifier, tag);
+        g_ptr_array_set_size(pages, (int)pages->len - 1);
+        if (tag != 0)
+            drop_pages(notifier, tag);
+    }
+}
+
 static bool is_stopped(struct notifier *notifier)
 {
     bool stop;
@@ -187,6 +218,7 @@ static void notify_batch(struct notifier *notifier, struct batch *batch,
     GHashTableIter iter;
     gpointer key;
 
+    drop_old_pages(notifier, batch->pages);
     if (batch->all && !again)
         fuse_server_each_known(notifier->server, collect_known, batch);
     g_hash_table_iter_init(&iter, batch->items);
@@ -268,6 +300,7 @@ static struct batch *find_batch(struct notifier *notifier, bool wait)
     batch = g_new0(struct batch, 1);
     batch->items = g_hash_table_new_full(hash_item, equal_items, free_item,
                                          NULL);
+    batch->pages = g_ptr_array_new_with_free_func(end_pages);
     batch->awaited = wait;
     batch->number = ++notifier->last_number;
     g_queue_push_tail(&notifier->batches, batch);
@@ -284,6 +317,8 @@ static void add_mappable(const struct ic_stale *known, void *opaque)
 static void add_stale(struct notifier *notifier, struct batch *batch,
                       const struct ic_stale *stale)
 {
+    if (stale->pages)
+        g_ptr_array_add(batch->pages, stale->pages);
     if (stale->dirty)
         fuse_server_each_mappable(notifier->server, add_mappable, batch);
     else if (stale->all || (!batch->awaited &&
