@@ -18,6 +18,7 @@
 #include "agent/cli/cli_image_rm.h"
 #include "agent/cli/cli_options.h"
 #include "agent/vm/template_store.h"
+#include "agent/vm/vm_disk_store.h"
 #include "common/host_environ.h"
 
 /* Variables for reaching mirrors, and for the paths of the image and of
@@ -72,17 +73,38 @@ bool cli_image_can_build(char **ret_problem, char **ret_remedy)
     return false;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* The build replaces the root disk that disks of older versions are over. */
+static bool keep_bases(char **argv, GError **error)
+{
+    for (char **word = argv + 1; *word; word++) {
+        if (is_help(*word) || strcmp(*word, "--check") == 0)
+            return true;
+    }
+    return vm_disk_store_keep_bases(error) == 0;
+}
+
 static int build(char **argv)
 {
     g_autofree char *builder = install_paths_find_image_builder();
     g_autofree char *shim = install_paths_find_helper("stepback-shim");
     g_auto(GStrv) env = host_environ_new(variables);
+    g_autoptr(GError) error = NULL;
 
     if (!builder)
         return cli_options_failed(
             "the image builder is not installed; install "
             "stepback-guest, or let STEPBACK_DATADIR name "
             "the folder that has it as guest/build");
+    if (!keep_bases(argv, &error))
+        return cli_options_failed("image build: a disk of --persist cannot "
+                                  "keep its system: %s; 'stepback prune "
+                                  "--disks' removes unused disks",
+                                  error->message);
     if (shim)
         env = g_environ_setenv(env, "STEPBACK_SHIM", shim, FALSE);
     env = g_environ_setenv(env, "STEPBACK_BUILD_NAME",
@@ -92,11 +114,6 @@ static int build(char **argv)
     signal(SIGXFSZ, SIG_DFL);
     execve(builder, argv, env);
     return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));
-}
-
-static bool is_help(const char *word)
-{
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
 /* The next machines boot, and make templates again. */

@@ -14,33 +14,48 @@
 #include "agent/machine/guest_image_store.h"
 #include "agent/vm/vm_disk_store.h"
 
-/* Return how many disks of --persist, that no machine uses now, do not start
- * without the image. */
-static guint count_disks(const char *name)
+/* Return how many disks of --persist do not start without the image, and how
+ * many of them machines use now. */
+static guint count_disks(const char *name, guint *ret_used)
 {
-    g_autoptr(GPtrArray) disks = vm_disk_store_list();
+    g_autoptr(GPtrArray) disks = vm_disk_store_list(true);
     guint count = 0;
 
+    *ret_used = 0;
     for (guint i = 0; i < disks->len; i++) {
         const struct vm_disk_entry *disk = disks->pdata[i];
+        bool needs = g_strcmp0(disk->image, name) == 0;
 
-        count += g_strcmp0(disk->image, name) == 0;
+        count += needs;
+        *ret_used += needs && disk->is_used;
     }
     return count;
+}
+
+static int refuse(const char *shown, guint disks, guint used)
+{
+    g_autofree char *in_use = used > 0 ? g_strdup_printf(" (%u in use)", used)
+                                       : g_strdup("");
+
+    return cli_options_failed(
+        "image %s: %u disk%s of --persist need%s it%s; add --force, or "
+        "remove unused disks first: " CLI_PROGRAM " prune --disks",
+        shown, disks, disks == 1 ? "" : "s", disks == 1 ? "s" : "", in_use);
 }
 
 static int remove_one(enum guest_image_place place, const char *name,
                       bool force)
 {
     g_autofree char *shown = cli_options_printable(name);
-    guint disks = force ? 0 : count_disks(name);
+    guint used, disks = count_disks(name, &used);
     g_autoptr(GError) error = NULL;
 
-    if (disks > 0)
-        return cli_options_failed(
-            "image %s: %u disk%s of --persist need%s it; add --force, or "
-            "remove unused disks first: " CLI_PROGRAM " prune --disks",
-            shown, disks, disks == 1 ? "" : "s", disks == 1 ? "s" : "");
+    if (disks > 0 && !force)
+        return refuse(shown, disks, used);
+    if (disks > 0 && vm_disk_store_keep_bases(&error) > 0)
+        return cli_options_failed("image %s: a disk of --persist cannot keep "
+                                  "its system: %s",
+                                  shown, error->message);
     if (!guest_image_remove(place, name, &error))
         return cli_options_failed("%s", error->message);
     printf("%s\n", shown);

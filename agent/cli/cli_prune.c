@@ -182,7 +182,7 @@ static int remove_caches(const struct garbage *garbage)
 
 static void note_disks_that_stay(void)
 {
-    g_autoptr(GPtrArray) disks = vm_disk_store_list();
+    g_autoptr(GPtrArray) disks = vm_disk_store_list(false);
     g_autofree char *size = size_of(disks);
 
     if (disks->len > 0)
@@ -231,7 +231,7 @@ static int find_and_prune(const struct prune_options *options)
 
     if (!records)
         return CLI_FAILED;
-    disks = options->disks ? vm_disk_store_list() : g_ptr_array_new();
+    disks = options->disks ? vm_disk_store_list(false) : g_ptr_array_new();
     logs = options->logs ? cli_prune_logs_find(options->dir, records)
                          : g_ptr_array_new();
     garbage = (struct garbage){ records, disks, logs, 0, 0 };

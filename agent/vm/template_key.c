@@ -4,6 +4,8 @@
  *
  * Files count by inode, size and times, because hashing QEMU and a disk would
  * take longer than a boot; package managers and "image build" replace files.
+ * The times of the root disk are only those of its content: each disk of
+ * --persist may be a link to it, which changes the time of its inode.
  */
 #include <config.h>
 
@@ -28,7 +30,7 @@ static void add(GChecksum *sum, const char *text)
     g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1);
 }
 
-static bool add_file(GChecksum *sum, const char *path)
+static bool add_file(GChecksum *sum, const char *path, bool has_links)
 {
     g_autofree char *text = NULL;
     struct stat st;
@@ -39,6 +41,8 @@ static bool add_file(GChecksum *sum, const char *path)
     }
     if (stat(path, &st) < 0)
         return false;
+    if (has_links)
+        st.st_ctim = (struct timespec){ 0 };
     text = g_strdup_printf(
         "%ju %ju %jd %jd.%09ld %jd.%09ld", (uintmax_t)st.st_dev,
         (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
@@ -95,9 +99,10 @@ char *template_key_new(const struct vm_config *config)
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
 
     add(sum, "stepback " PACKAGE_VERSION " " FORMAT);
-    if (!add_file(sum, config->qemu) || !add_file(sum, config->image->kernel) ||
-        !add_file(sum, config->image->initrd) ||
-        !add_file(sum, config->image->rootfs))
+    if (!add_file(sum, config->qemu, false) ||
+        !add_file(sum, config->image->kernel, false) ||
+        !add_file(sum, config->image->initrd, false) ||
+        !add_file(sum, config->image->rootfs, true))
         return NULL;
     add_command(sum, config);
     add_processor(sum);

@@ -124,14 +124,17 @@ static void add_rootfs(GPtrArray *argv, const struct vm_config *config)
 {
     g_autofree char *rootfs = quote(config->image->rootfs);
     g_autofree char *disk = config->disk ? quote(config->disk) : NULL;
+    g_autofree char *base = config->disk ? quote(config->disk_base) : NULL;
 
     if (config->keeps_disk && !disk)
         add_blank_disk(argv, config->image->rootfs);
     else if (disk)
         add2(argv, "-drive",
              g_strdup_printf("if=none,id=root,format=qcow2,discard=unmap,"
-                             "file=%s",
-                             disk));
+                             "file=%s,backing.driver=raw,"
+                             "backing.file.driver=file,"
+                             "backing.file.filename=%s",
+                             disk, base));
     else
         add2(argv, "-drive",
              g_strdup_printf("if=none,id=root,format=raw,read-only=on,file=%s",

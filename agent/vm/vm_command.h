@@ -25,9 +25,10 @@ struct vm_config {
     const char *qemu; /* the program's path */
     const struct guest_image *image;
     bool keeps_disk;  /* the root disk is written, and kept after the run */
-    const char *disk; /* that disk, an overlay over the image's; or NULL: not
-                         known yet, as the state gets saved */
-    enum accel accel; /* KVM or TCG */
+    const char *disk; /* that disk, an overlay; or NULL: not known yet, as the
+                         state gets saved */
+    const char *disk_base; /* the base of the overlay, read only */
+    enum accel accel;      /* KVM or TCG */
     unsigned memory_mb;
     unsigned cpus;   /* 0: depends on the accelerator */
     int network_fd;  /* QEMU's end of a stream of frames; -1: no network */

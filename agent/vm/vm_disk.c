@@ -2,15 +2,14 @@
  *
  * vm_disk - see vm_disk.h.
  *
- * base.json is written before the disk and removed before it, each under the
- * lock. So an existing disk always has its base recorded, even if the process
- * was killed at any point.
+ * The base and its description are made before the disk and removed after it,
+ * each under the lock. So an existing disk always has its base, even if the
+ * process was killed at any point.
  */
 #include "agent/vm/vm_disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/machine/share_check.h"
+#include "agent/vm/vm_disk_base.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/host_environ.h"
@@ -27,11 +27,9 @@
 #define QEMU_IMG         "qemu-img"
 #define QEMU_IMG_PACKAGE "qemu-utils"
 
-enum { MAX_BASE = 64 << 10 };
-
 struct vm_disk {
-    char *dir, *path, *base; /* base: base.json */
-    const char *rootfs;
+    char *dir, *path, *base;
+    const char *rootfs; /* of the image */
     int lock;
 };
 
@@ -40,56 +38,6 @@ static gboolean fail(GError **error, enum error_code code, const char *what,
 {
     g_set_error(error, STEPBACK_ERROR, code, "%s: %s", what, why);
     return FALSE;
-}
-
-/* ---- the base disk ------------------------------------------------------- */
-
-/* Describe the current base disk; NULL: it cannot be examined. */
-static json_t *describe_base(const struct vm_disk *disk)
-{
-    g_autofree char *uri = g_filename_to_uri(disk->rootfs, NULL, NULL);
-    struct stat st;
-
-    if (!uri || stat(disk->rootfs, &st) < 0)
-        return NULL;
-    return json_pack("{s:s, s:I, s:I, s:I}", "file", uri, "size",
-                     (json_int_t)st.st_size, "mtime_s",
-                     (json_int_t)st.st_mtim.tv_sec, "mtime_ns",
-                     (json_int_t)st.st_mtim.tv_nsec);
-}
-
-static gboolean check_base(const struct vm_disk *disk, GError **error)
-{
-    g_autofree char *text = NULL;
-    json_t *then = NULL, *now = describe_base(disk);
-    gboolean same;
-    size_t len;
-
-    if (fd_read_file(AT_FDCWD, disk->base, MAX_BASE, &text, &len) == 0)
-        then = json_loadb(text, len, 0, NULL);
-    same = then && now && json_equal(then, now);
-    json_decref(then);
-    json_decref(now);
-    if (!same)
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "the machine's disk %s was made for another build of the "
-                    "image and cannot be used with this one; --new-disk "
-                    "(session.reset in the API) starts with a new disk",
-                    disk->path);
-    return same;
-}
-
-static gboolean write_base(const struct vm_disk *disk, GError **error)
-{
-    json_t *base = describe_base(disk);
-    char *text = base ? json_dumps(base, JSON_COMPACT) : NULL;
-    g_autoptr(GError) cause = NULL;
-    gboolean ok = text && g_file_set_contents(disk->base, text, -1, &cause);
-
-    json_decref(base);
-    free(text);
-    return ok || fail(error, ERROR_VM_LAUNCH_FAILED, "the machine's disk",
-                      cause ? cause->message : "its image cannot be read");
 }
 
 /* ---- creation and removal ------------------------------------------------ */
@@ -107,8 +55,8 @@ static gboolean make_disk(const struct vm_disk *disk, GError **error)
     g_autofree char *program = host_program_find(QEMU_IMG);
     g_auto(GStrv) env = host_environ_new(NULL);
     const char *const argv[] = {
-        program,      "create", "-q",  "-f",  "qcow2", "-b",
-        disk->rootfs, "-F",     "raw", fresh, NULL,
+        program,    "create", "-q",  "-f",  "qcow2", "-b",
+        disk->base, "-F",     "raw", fresh, NULL,
     };
     g_autofree char *words = NULL;
     g_autoptr(GError) cause = NULL;
@@ -129,15 +77,32 @@ static gboolean make_disk(const struct vm_disk *disk, GError **error)
            fail(error, ERROR_VM_LAUNCH_FAILED, disk->path, g_strerror(errno));
 }
 
+static gboolean remove_disk(const struct vm_disk *disk, GError **error)
+{
+    g_autofree char *notes = g_build_filename(disk->dir, VM_DISK_BASE_NOTES,
+                                              NULL);
+
+    return remove_file(disk->path, error) && remove_file(notes, error) &&
+           remove_file(disk->base, error);
+}
+
 static gboolean prepare(const struct vm_disk *disk, bool wipe, GError **error)
 {
-    if (wipe &&
-        (!remove_file(disk->path, error) || !remove_file(disk->base, error)))
+    if (wipe && !remove_disk(disk, error))
         return FALSE;
-    if (access(disk->path, F_OK) == 0)
-        return check_base(disk, error);
+    if (access(disk->path, F_OK) == 0) {
+        if (!vm_disk_base_check(disk->dir, error))
+            return FALSE;
+        if (!vm_disk_base_is(disk->dir, disk->rootfs))
+            log_info(LOG_SESSION,
+                     "the machine's disk has the system of an older build of "
+                     "the image; --new-disk (session.reset in the API) takes "
+                     "the present one");
+        return TRUE;
+    }
     log_info(LOG_SESSION, "created a new disk for the machine: %s", disk->path);
-    return write_base(disk, error) && make_disk(disk, error);
+    return vm_disk_base_make(disk->dir, disk->rootfs, error) &&
+           make_disk(disk, error);
 }
 
 /* ---- locking and opening ------------------------------------------------- */
@@ -196,7 +161,7 @@ struct vm_disk *vm_disk_open(const struct session_config *config,
     disk->lock = -1;
     disk->dir = build_disk_dir(config->directories[0]->path, image->rootfs);
     disk->path = g_build_filename(disk->dir, "disk.qcow2", NULL);
-    disk->base = g_build_filename(disk->dir, "base.json", NULL);
+    disk->base = g_build_filename(disk->dir, VM_DISK_BASE, NULL);
     if (share_check_state(config, "the machine's disk", disk->path, error) &&
         lock_disk(disk, error) && prepare(disk, config->wipe, error))
         return disk;
@@ -218,4 +183,17 @@ void vm_disk_free(struct vm_disk *disk)
 const char *vm_disk_path(const struct vm_disk *disk)
 {
     return disk ? disk->path : NULL;
+}
+
+const char *vm_disk_base(const struct vm_disk *disk)
+{
+    return disk ? disk->base : NULL;
+}
+
+bool vm_disk_fits_image(const struct vm_disk *disk)
+{
+    struct stat base, rootfs;
+
+    return stat(disk->base, &base) == 0 && stat(disk->rootfs, &rootfs) == 0 &&
+           base.st_size == rootfs.st_size;
 }

@@ -139,6 +139,7 @@ static gboolean prepare(struct machine *machine, GError **error)
     if (!config->persistent)
         return TRUE;
     own->disk = vm_disk_open(config, own->image, error);
+    own->no_template = own->disk && !vm_disk_fits_image(own->disk);
     return own->disk != NULL;
 }
 

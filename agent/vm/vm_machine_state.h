@@ -19,7 +19,7 @@ struct vm_machine {
     char *mac;          /* of the network card; random */
     char *template_key; /* NULL: the machine can have no template */
     bool restored;      /* this start continues from the template */
-    bool no_template;   /* an earlier start with it has failed */
+    bool no_template;   /* it does not suit, or a start with it failed */
     /* This start continues with a machine of the pool, which is like one that
      * continues from the template. */
     bool pooled;

@@ -25,6 +25,7 @@ struct vm_config vm_start_config(const struct machine *machine, int network_fd)
         .network_fd = network_fd,
         .keeps_disk = own->disk != NULL,
         .disk = vm_disk_path(own->disk),
+        .disk_base = vm_disk_base(own->disk),
         .backend = machine->config->backend,
         .console_path = machine->launch->console,
         .append = machine->config->kernel_append,

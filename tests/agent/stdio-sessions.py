@@ -14,11 +14,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from stdio_client import (Agent, Skip, contains, equal,  # noqa: E402
+from stdio_client import (Agent, PROGRAM, Skip, contains, equal,  # noqa: E402
                           eventually, main, test)
 
 KILLS = int(os.environ.get("STEPBACK_SESSION_KILLS", "25"))
@@ -54,7 +55,9 @@ def a_persistent_disk_stays(place):
     contains(agent.command_line(), "stepback.root=rw")
     info = described(disk)
     equal((info["format"], info["backing-filename"]),
-          ("qcow2", place.image + "/rootfs.ext4"))
+          ("qcow2", os.path.dirname(disk) + "/base.ext4"))
+    contains(agent.command_line(), "backing.file.filename=%s/base.ext4" %
+             os.path.dirname(disk))
     made = os.stat(disk).st_ino
     agent.ask("session.stop")
     equal(disks(place), [disk])
@@ -139,7 +142,7 @@ def reset_begins_anew(place):
     agent.event("event.step_started")
     equal(agent.ask("session.reset")["payload"]["state"], "running")
     agent.ask("session.stop")
-    # The image is built again: the disk is of no use, and reset says so.
+    # The base is changed: the disk is of no use, and reset says so.
     os.utime(place.image + "/rootfs.ext4", (1, 1))
     error = agent.start(vm_mode="persistent")["error"]
     equal(error["number"], 2003)
@@ -148,6 +151,109 @@ def reset_begins_anew(place):
         "accel": "tcg"}, working_directories=[{"path": place.share}])
     equal(answer["payload"]["state"], "running")
     equal(agent.close(), 0)
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def rebuild(place, text):
+    """Replace the image's root disk as a build does."""
+    with open(place.image + "/rootfs.new", "wb") as file:
+        file.write(text.ljust(1 << 20))
+    os.rename(place.image + "/rootfs.new", place.image + "/rootfs.ext4")
+
+
+@test
+def a_disk_outlives_its_image(place):
+    """a disk keeps the root disk that it was made of, whatever replaces or
+    removes the image's; a new disk takes the new one"""
+    agent = with_disk(place)
+    rebuild(place, b"one")
+    agent.start(vm_mode="persistent")
+    disk, = disks(place)
+    made, base = os.stat(disk).st_ino, os.path.dirname(disk) + "/base.ext4"
+    agent.ask("session.stop")
+    for text in (b"two", b"three"):
+        rebuild(place, text)
+        equal(agent.start(vm_mode="persistent")["payload"]["disk"], disk)
+        equal((os.stat(disk).st_ino, content(base)[:4]), (made, b"one "))
+        agent.ask("session.stop")
+    # Killed as a new disk was made: the base is that of an older build.
+    os.unlink(disk)
+    agent.start(vm_mode="persistent")
+    equal(content(base)[:5], b"three")
+    rebuild(place, b"four")
+    agent.ask("session.reset")
+    equal(content(base)[:4], b"four")
+    agent.ask("session.stop")
+    os.unlink(base)
+    rebuild(place, b"five")
+    contains(agent.start(vm_mode="persistent")["error"]["message"],
+             "was made for another build")
+    equal(agent.close(), 0)
+
+
+@test
+def a_disk_of_an_older_version(place):
+    """a disk over the image's own root disk gets a base when it is used, before
+    the image is built again, and before that is removed"""
+    agent = with_disk(place)
+    agent.start(vm_mode="persistent")
+    disk, = disks(place)
+    base = os.path.dirname(disk) + "/base.ext4"
+    agent.ask("session.stop")
+
+    def run(*words):
+        done = subprocess.run([PROGRAM, "image", *words], env=place.environment(),
+                              capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stderr
+
+    os.unlink(base)
+    agent.start(vm_mode="persistent")
+    equal(os.path.exists(base), True)
+    os.unlink(base)  # in use
+    contains(run("build", "--shim=/nonexistent")[1], "not an executable")
+    equal(os.path.exists(base), True)
+    contains(run("rm", "minimal")[1], "1 disk of --persist needs it (1 in use)")
+    agent.ask("session.stop")
+    os.unlink(base)
+    equal(run("rm", "--force", "minimal"), (0, ""))
+    equal(len(content(base)), 1 << 20)
+    equal(os.listdir(os.path.dirname(base)).count("base.ext4.new"), 0)
+    equal(agent.close(), 0)
+
+
+@test
+def a_disk_on_another_file_system(place):
+    """the base of a disk is a copy, with its holes, if it cannot be a link"""
+    agent = with_disk(place)
+    other = tempfile.mkdtemp(dir="/dev/shm")
+    try:
+        if os.stat(other).st_dev == os.stat(place.root).st_dev:
+            raise Skip("there is no other file system")
+        rebuild(place, b"one")
+        with open(place.image + "/rootfs.ext4", "r+b") as file:
+            file.truncate(64 << 20)
+            file.seek(33 << 20)
+            file.write(b"two")
+        original = os.stat(place.image + "/rootfs.ext4")
+        agent.env["XDG_STATE_HOME"] = other
+        agent.close()
+        agent = Agent(place, XDG_STATE_HOME=other)
+        for _ in range(2):
+            equal(agent.start(vm_mode="persistent")["payload"]["state"], "running")
+            base, = glob.glob(other + "/stepback/vm/*/base.ext4")
+            copied = os.stat(base)
+            equal((copied.st_mtime_ns, copied.st_size, copied.st_nlink),
+                  (original.st_mtime_ns, original.st_size, 1))
+            assert copied.st_blocks * 512 < 8 << 20, copied
+            assert content(base) == content(place.image + "/rootfs.ext4")
+            agent.ask("session.stop")
+        equal(agent.close(), 0)
+    finally:
+        shutil.rmtree(other)
 
 
 @test
