@@ -51,8 +51,9 @@ static int open_images(const char *path, int *ret_lock, GError **error)
         return -1;
     }
     lock = openat(images, LOCK,
-                  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
-    if (lock < 0) {
+                  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    /* Older versions let all users read the file, and thus lock it for ever. */
+    if (lock < 0 || fchmod(lock, 0600) < 0) {
         fail(error, "open it", path, LOCK);
         return -1;
     }

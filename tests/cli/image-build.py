@@ -4,6 +4,7 @@
 programs in place of apt and the like: no build gets further than its start."""
 import os
 import signal
+import stat
 import subprocess
 import sys
 
@@ -63,8 +64,13 @@ def one_build_at_a_time(place):
     for name in ("minimal.building-AAAAAA", "debian.building-BBBBBB",
                  "minimal.old", "mine"):
         os.makedirs(builds.cache + "/" + name + "/result")
+    lock = builds.cache + "/.build.lock"
+    open(lock, "w").close()
+    os.chmod(lock, 0o644)
     first = builds.start()
     assert builds.started(1), first.communicate()
+    # Another user who could read it could lock it.
+    equal(stat.S_IMODE(os.stat(lock).st_mode), 0o600)
     own, *rest = [name for name in builds.left() if ".building-" in name]
     equal((rest, own in ("minimal.building-AAAAAA", "debian.building-BBBBBB")),
           ([], False))

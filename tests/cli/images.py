@@ -150,7 +150,10 @@ def images_are_removed(place):
     open(images + "/other/notes", "w").close()
     os.mkdir(images + "/apt")
     os.symlink(images + "/minimal", images + "/link")
+    open(images + "/.build.lock", "w").close()
+    os.chmod(images + "/.build.lock", 0o644)
     equal(good(place, "image", "rm", "mine"), "mine\n")
+    equal(stat.S_IMODE(os.stat(images + "/.build.lock").st_mode), 0o600)
     equal(sorted(os.listdir(images)),
           [".build.lock", "apt", "link", "minimal", "other"])
     refused(place, "image", "rm", "mine", part="mine: cannot find it: No such")
