@@ -4,13 +4,14 @@
 # shellcheck shell=bash
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+host_apt=/etc/apt
 
 # Print "URI suite" for each Debian source of the host, in either format.
 host_sources() {
-    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
+    cat "$host_apt"/sources.list "$host_apt"/sources.list.d/*.list 2>/dev/null |
         sed -n -e 's/\[[^]]*\]//' -e 's/^deb  *//p' |
         awk '{ print $1, $2 }' || true
-    cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
+    cat "$host_apt"/sources.list.d/*.sources 2>/dev/null |
         awk 'tolower($1) == "uris:" { uri = $2 }
              tolower($1) == "suites:" { for (i = 2; i <= NF; i++) print uri, $i }' ||
         true
@@ -26,6 +27,11 @@ source_uri() {
     echo "${uri:-$2}"
 }
 
+# Remove users and passwords from the URIs of standard input.
+without_passwords() {
+    sed -E 's,(://)[^/ ]*@,\1,g'
+}
+
 # Print Debian's release for the guest: the host's, if that is Debian.
 guest_suite() {
     # shellcheck disable=SC1091
@@ -33,7 +39,9 @@ guest_suite() {
         echo bookworm
 }
 
-# Set up the private apt in folder $1 and update its lists.
+# Set up the private apt in folder $1 and update its lists. The sources and the
+# configuration can have passwords of mirrors and proxies; guest.list, for the
+# guest, has none.
 fetch_init() {
     local dir=$1 suite main security
     suite=$(guest_suite)
@@ -41,7 +49,11 @@ fetch_init() {
     security=$(source_uri "$suite-security" http://deb.debian.org/debian-security)
     archives=$dir/archives
     mkdir -p "$dir/lists/partial" "$archives/partial"
+    chmod 0700 "$dir"
     : >"$dir/status"
+    rm -f "$dir/sources.list" "$dir/apt.conf"
+    install -m 0600 /dev/null "$dir/sources.list"
+    install -m 0600 /dev/null "$dir/apt.conf"
     {
         echo "deb [signed-by=$keyring] $main $suite main"
         echo "deb [signed-by=$keyring] $main $suite-updates main"
@@ -49,6 +61,7 @@ fetch_init() {
         [ "$suite" != bookworm ] ||
             echo "deb [signed-by=$keyring] $main $suite-backports main"
     } >"$dir/sources.list"
+    sed 's/^deb \[[^]]*\]/deb/' "$dir/sources.list" | without_passwords >"$dir/guest.list"
     {
         # Network settings come from the host; hooks and pins do not.
         apt-config dump | grep -E '^Acquire::(http|https|ftp)' || true
@@ -78,7 +91,7 @@ END
     export APT_CONFIG=$dir/apt.conf
     if ! run_logged apt-get -o APT::Update::Error-Mode=any update; then
         has_lists "$dir" ||
-            die "cannot fetch the package lists from $main" \
+            die "cannot fetch the package lists from $(without_passwords <<<"$main")" \
                 "check the network and the room in $dir, and run this again"
         echo "   cannot update the package lists (no network?); using the previous ones"
     fi

@@ -89,4 +89,80 @@ def one_build_at_a_time(place):
     equal((second.returncode, builds.left()), (1, ["mine", "minimal"]))
 
 
+# Sources of a host, in both formats, with passwords.
+LIST = """deb [arch=amd64] https://me:one%40x@mirror.test/debian bookworm main
+# deb http://other.test/debian bookworm main
+"""
+DEB822 = """Types: deb
+# a comment
+URIs: http://me:two@security.test/debian-security
+Suites: bookworm-security
+Components: main
+
+"""
+CONFIG = """Acquire::http::Proxy "http://me:three@proxy.test";"""
+
+
+class Fetch(Builds):
+    """The functions of fetch.sh, over a host's sources in "etc" and programs in
+    place of apt's."""
+
+    def __init__(self, place, apt_get="#!/bin/sh\n"):
+        super().__init__(place)
+        self.etc, self.apt = place.root + "/etc", self.cache + "/apt"
+        os.makedirs(self.etc + "/sources.list.d")
+        self.program("apt-get", apt_get)
+        self.program("apt-config", "#!/bin/sh\necho '%s'\n" % CONFIG)
+        self.write(self.etc + "/sources.list", LIST)
+        self.write(self.etc + "/sources.list.d/a.sources", DEB822)
+
+    def write(self, path, text):
+        with open(path, "w") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(self.apt + "/" + name) as file:
+            return file.read()
+
+    def run(self, script):
+        """Run shell commands after fetch.sh; exit code and output."""
+        guest = os.path.abspath(SRCDIR) + "/contrib/guest"
+        done = subprocess.run(
+            ["bash", "-c", """set -eu -o pipefail; shopt -s inherit_errexit
+             . %s/fetch.sh; host_apt=%s work=%s
+             die() { echo "$*"; exit 1; }
+             run_logged() { "$@" >>"$work/log" 2>&1 </dev/null; }
+             guest_suite() { echo bookworm; }
+             %s""" % (guest, self.etc, self.root, script)],
+            env={"PATH": self.root + "/bin:/usr/bin:/bin", "LC_ALL": "C"},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        return done.returncode, done.stdout
+
+
+@test
+def passwords_stay_on_the_host(place):
+    """users and passwords of mirrors and proxies reach apt, and neither the guest
+    nor other users"""
+    fetch = Fetch(place)
+    os.makedirs(fetch.apt)
+    for name in ("sources.list", "apt.conf"):
+        fetch.write(fetch.apt + "/" + name, "")
+        os.chmod(fetch.apt + "/" + name, 0o644)
+    equal(fetch.run("fetch_init %s" % fetch.apt), (0, ""))
+    sources = fetch.read("sources.list")
+    contains(sources, "https://me:one%40x@mirror.test/debian bookworm main\n")
+    contains(sources, "http://me:two@security.test/debian-security bookworm-sec")
+    contains(fetch.read("apt.conf"), CONFIG)
+    guest = fetch.read("guest.list")
+    contains(guest, "deb https://mirror.test/debian bookworm main\n")
+    contains(guest, "deb http://security.test/debian-security bookworm-security main")
+    equal("@" in guest, False)
+    equal([name for name in ("sources.list", "apt.conf")
+           if os.stat(fetch.apt + "/" + name).st_mode & 0o077], [])
+    fetch.program("apt-get", "#!/bin/sh\n[ \"$1\" = indextargets ]\n")
+    status, out = fetch.run("fetch_init %s" % fetch.apt)
+    equal((status, "one" in out), (1, False))
+    contains(out, "cannot fetch the package lists from https://mirror.test/debian")
+
+
 main()
