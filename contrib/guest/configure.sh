@@ -177,13 +177,15 @@ write_basics() {
 # Byte-compile Python's own modules with the image's Python and libraries, as
 # the host's Python may be another version. Otherwise each start of Python in
 # the guest would compile them in vain, because the root disk is volatile.
+# -I -S: run no sitecustomize or .pth file of the image, which can be a link to a
+# file of the host; -e: compile no file that a link outside of the image names.
 compile_python() {
     local libraries=$root/usr/lib/x86_64-linux-gnu version
     version=$(readlink "$root/usr/bin/python3")
     env -i PATH="$PATH" PYTHONHOME="$root/usr" PYTHONNOUSERSITE=1 \
         "$root/lib64/ld-linux-x86-64.so.2" --library-path "$libraries" \
-        "$root/usr/bin/$version" -I -m compileall -q -j 0 \
-        -s "$root" -p / -x '/test/|/lib2to3/tests/|/turtledemo/' \
+        "$root/usr/bin/$version" -I -S -m compileall -q -j 0 \
+        -s "$root" -p / -e "$root" -x '/test/|/lib2to3/tests/|/turtledemo/' \
         "$root/usr/lib/$version" "$root/usr/lib/python3/dist-packages" \
         "$root/usr/share/python3"
 }

@@ -41,7 +41,8 @@ guest_suite() {
 
 # Set up the private apt in folder $1 and update its lists. The sources and the
 # configuration can have passwords of mirrors and proxies; guest.list, for the
-# guest, has none.
+# guest, has none. If root builds, apt's downloads run as its user _apt, where that
+# can reach the folders.
 fetch_init() {
     local dir=$1 suite main security
     suite=$(guest_suite)
@@ -49,7 +50,7 @@ fetch_init() {
     security=$(source_uri "$suite-security" http://deb.debian.org/debian-security)
     archives=$dir/archives
     mkdir -p "$dir/lists/partial" "$archives/partial"
-    chmod 0700 "$dir"
+    chmod "$([ "$(id -u)" -eq 0 ] && echo 0711 || echo 0700)" "$dir"
     : >"$dir/status"
     rm -f "$dir/sources.list" "$dir/apt.conf"
     install -m 0600 /dev/null "$dir/sources.list"
@@ -68,7 +69,7 @@ fetch_init() {
         cat <<END
 APT::Architecture "amd64";
 APT::Architectures { "amd64"; };
-APT::Sandbox::User "$(id -un)";
+$([ "$(id -u)" -eq 0 ] || echo "APT::Sandbox::User \"$(id -un)\";")
 APT::Install-Recommends "false";
 Acquire::Languages "none";
 Acquire::Retries "3";
@@ -115,14 +116,16 @@ archive_file() {
     echo "$archives/$1_${2//:/%3a}_$3.deb"
 }
 
-# Download one package without its dependencies; sets $fetched.
+# Download one package without its dependencies; sets $fetched. apt's user can
+# write to the folder "partial" alone.
 fetch_one() {
     local name=$1 version
     version=${2:-$(newest_version "$name")}
     [ -n "$version" ] || die "unknown package $name"
     fetched=$(archive_file "$name" "$version" amd64)
-    [ -f "$fetched" ] ||
-        run_logged env -C "$archives" apt-get download "$name=$version" ||
+    [ ! -f "$fetched" ] || return 0
+    run_logged env -C "$archives/partial" apt-get download "$name=$version" &&
+        mv "$archives/partial/${fetched##*/}" "$fetched" ||
         die "cannot download $name"
 }
 

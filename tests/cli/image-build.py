@@ -165,4 +165,32 @@ def passwords_stay_on_the_host(place):
     contains(out, "cannot fetch the package lists from https://mirror.test/debian")
 
 
+@test
+def python_of_the_image(place):
+    """the image's Python, which compiles its modules, runs no file that the image
+    has or links to, and compiles none of the host"""
+    root = place.root + "/root"
+    python = root + "/usr/lib/python3"
+    for name in (python, root + "/usr/lib/python3/dist-packages", root + "/lib64",
+                 root + "/usr/share/python3", root + "/usr/bin"):
+        os.makedirs(name, exist_ok=True)
+    os.symlink("python3", root + "/usr/bin/python3")
+    with open(root + "/lib64/ld-linux-x86-64.so.2", "w") as file:
+        file.write('#!/bin/sh\nshift 3\nexec /usr/bin/python3 "$@"\n')
+    os.chmod(file.name, 0o755)
+    with open(place.root + "/host.py", "w") as file:
+        file.write("secret = 1\n")
+    with open(python + "/own.py", "w") as file:
+        file.write("own = 1\n")
+    os.symlink(place.root + "/host.py", python + "/sitecustomize.py")
+    script = ". %s/contrib/guest/configure.sh; root=%s; set -x; compile_python" % (
+        os.path.abspath(SRCDIR), root)
+    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True,
+                          timeout=60)
+    equal((done.returncode, done.stdout), (0, ""))
+    contains(done.stderr, " -I -S -m compileall")
+    compiled = os.listdir(python + "/__pycache__")
+    equal([name.split(".")[0] for name in compiled], ["own"])
+
+
 main()
