@@ -190,6 +190,24 @@ compile_python() {
         "$root/usr/share/python3"
 }
 
+# Print all paths that the functions of this file and fill-rootfs write through
+# the shell, cp, mkdir or install.
+list_written() {
+    printf '%s\n' root tmp srv opt media var/tmp var/mail var/spool var/opt \
+        mnt/working var/log/{wtmp,lastlog,btmp,faillog} var/lib/pam/{auth,account} \
+        var/lib/pam/{password,session,session-noninteractive,seen} \
+        var/lib/dpkg/{status,available,info} var/lib/dpkg/triggers/File \
+        root/{.bashrc,.profile} usr/share/info/dir usr/lib/ssl usr/lib/modules \
+        usr/local/{etc,games,include,sbin,src,bin,share/man,share/ca-certificates} \
+        "usr/local/lib/$(readlink "$root/usr/bin/python3")/dist-packages" \
+        etc/{passwd,group,shadow,gshadow,subuid,subgid,shells,environment} \
+        etc/{profile,motd,inputrc,nsswitch.conf,timezone,networks,hostname,hosts} \
+        etc/{resolv.conf,gitconfig,ca-certificates.conf,ld.so.cache,opt} \
+        etc/apt/sources.list etc/udhcpc/default.script etc/security/opasswd \
+        etc/dpkg/origins etc/python3/debian_config etc/ssl/certs/ca-certificates.crt \
+        etc/pam.d/common-{auth,account,password,session,session-noninteractive}
+}
+
 run_like_maintainer_scripts() {
     write_basics
     write_accounts

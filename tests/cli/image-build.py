@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -191,6 +192,55 @@ def python_of_the_image(place):
     contains(done.stderr, " -I -S -m compileall")
     compiled = os.listdir(python + "/__pycache__")
     equal([name.split(".")[0] for name in compiled], ["own"])
+
+
+def package(place, name, files, links):
+    """Make a Debian package."""
+    tree = place.root + "/tree-" + name
+    os.makedirs(tree + "/DEBIAN")
+    with open(tree + "/DEBIAN/control", "w") as file:
+        file.write("Package: %s\nVersion: 1\nArchitecture: all\nDescription: x\n"
+                   "Maintainer: x\n" % name)
+    for path in files:
+        os.makedirs(os.path.dirname(tree + path), exist_ok=True)
+        open(tree + path, "w").close()
+    for path, target in links.items():
+        os.makedirs(os.path.dirname(tree + path), exist_ok=True)
+        os.symlink(target, tree + path)
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", tree, tree + ".deb"],
+                   check=True, stdout=subprocess.DEVNULL)
+    return tree + ".deb"
+
+
+@test
+def packages_stay_in_the_image(place):
+    """a package that would write to the host through the link of another one is
+    refused; links within the image are followed"""
+    host = place.root + "/host"
+    os.makedirs(host + "/etc")
+    links = package(place, "links", ("/usr/lib/real/x",),
+                    {"/usr/lib/out": host, "/usr/lib/in": "real",
+                     "/etc/hosts": host + "/etc/hosts", "/usr/lib/up": "../../.."})
+    own = package(place, "own", ("/usr/lib/in/y", "/bin/y"), {})
+
+    def fill(*packages):
+        work = tempfile.mkdtemp(dir=place.root)
+        done = subprocess.run(
+            [os.path.abspath(SRCDIR) + "/contrib/guest/fill-rootfs", work + "/image",
+             *packages], env=dict(os.environ, work=work, modules=work, sources="/dev/null"),
+            capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0
+        return work, done.stderr
+
+    for path in ("/usr/lib/out/z", "/usr/lib/up/z"):
+        bad = package(place, "bad" + path[-3:-2], (path,), {})
+        contains(fill(links, own, bad)[1], "it would write to")
+    work, err = fill(links, own)
+    contains(err, "a package has a link to %s/etc/hosts in place" % host)
+    for path in ("/usr/lib/real/y", "/usr/bin/y"):
+        equal((path, os.path.exists(work + "/rootfs" + path)), (path, True))
+    equal((os.listdir(host), os.listdir(host + "/etc")), (["etc"], []))
+    equal([name for name in os.listdir(place.root) if name == "z"], [])
 
 
 main()
