@@ -26,9 +26,7 @@ static gboolean fail(GError **error, const char *path, const char *problem)
     return FALSE;
 }
 
-/* Return whether only the user is in a group: distributions with such groups
- * make files that the group can write. */
-static bool is_own_group(gid_t gid)
+bool user_file_is_own_group(gid_t gid)
 {
     const struct passwd *user = getpwuid(geteuid());
     const struct group *group;
@@ -49,7 +47,7 @@ static gboolean check_owner(const struct stat *st, const char *path,
                     "another user owns it; use a file of your own, with "
                     "XDG_CONFIG_HOME");
     if ((st->st_mode & S_IWOTH) ||
-        ((st->st_mode & S_IWGRP) && !is_own_group(st->st_gid)))
+        ((st->st_mode & S_IWGRP) && !user_file_is_own_group(st->st_gid)))
         return fail(error, path,
                     "other users can write it; run: chmod go-w on it");
     return TRUE;

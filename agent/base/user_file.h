@@ -10,10 +10,16 @@
 #define AGENT_BASE_USER_FILE_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 /* Read the file, of at most 64 KiB, into a new string of *ret_len bytes. TRUE,
  * and neither is set: there is none. ERROR_INVALID_FIELD. */
 gboolean user_file_read(const char *path, char **ret_text, size_t *ret_len,
                         GError **error);
+
+/* Return whether only the user is in a group: distributions with such groups
+ * make files that the group can write. Not thread-safe. */
+bool user_file_is_own_group(gid_t gid);
 
 #endif

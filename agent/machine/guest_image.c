@@ -202,25 +202,26 @@ static void add_remedies(GError **error, const char *name)
         name, first->message, options, options);
 }
 
+static const char *const image_files[] = { "vmlinuz", "initrd", "image.json",
+                                           "rootfs.ext4" };
+
 /* Check a system's image, and that it is whole. */
 static gboolean check_system_image(const char *name, const char *dir,
                                    GError **error)
 {
-    static const char *const files[] = { "vmlinuz", "initrd", "image.json",
-                                         "rootfs.ext4" };
     json_t *json = NULL;
     gboolean ok = TRUE;
 
-    for (size_t i = 0; ok && i < G_N_ELEMENTS(files); i++) {
-        g_autofree char *path = g_build_filename(dir, files[i], NULL);
+    for (size_t i = 0; ok && i < G_N_ELEMENTS(image_files); i++) {
+        g_autofree char *path = g_build_filename(dir, image_files[i], NULL);
         const char *flavour = json_string_value(
             json_object_get(json, "flavour"));
 
-        if (strcmp(files[i], "rootfs.ext4") == 0 &&
+        if (strcmp(image_files[i], "rootfs.ext4") == 0 &&
             g_strcmp0(flavour, GUEST_IMAGE_DEFAULT) == 0)
             continue;
-        ok = guest_image_place_check(path, error) &&
-             (strcmp(files[i], "image.json") != 0 ||
+        ok = guest_image_place_check(path, IMAGE_PLACE_SYSTEM, error) &&
+             (strcmp(image_files[i], "image.json") != 0 ||
               (read_json(dir, &json, error) &&
                check_sizes(json, dir, NULL, error)));
     }
@@ -228,6 +229,37 @@ static gboolean check_system_image(const char *name, const char *dir,
     if (!ok)
         add_remedies(error, name);
     return ok;
+}
+
+/* Check the files of a user's own image that exist: a kernel that another user
+ * can change would see the shared folders. */
+static gboolean check_own_image(const char *name, const char *dir,
+                                GError **error)
+{
+    g_autoptr(GError) problem = NULL;
+
+    for (size_t i = 0; !problem && i < G_N_ELEMENTS(image_files); i++) {
+        g_autofree char *path = find_file(dir, image_files[i]);
+
+        if (path)
+            guest_image_place_check(path, IMAGE_PLACE_USER, &problem);
+    }
+    if (!problem)
+        return TRUE;
+    g_set_error(error, problem->domain, problem->code,
+                "guest image '%s': %s; only you may write to it (chown, chmod "
+                "go-w), or let XDG_CACHE_HOME name a folder of your own and "
+                "build the image there",
+                name, problem->message);
+    return FALSE;
+}
+
+/* Check that no other user can have changed an image. */
+static gboolean check_trust(const char *name, const char *dir,
+                            enum guest_image_place place, GError **error)
+{
+    return place == IMAGE_PLACE_SYSTEM ? check_system_image(name, dir, error)
+                                       : check_own_image(name, dir, error);
 }
 
 char **guest_image_tools(const char *name)
@@ -238,8 +270,7 @@ char **guest_image_tools(const char *name)
     json_t *json = NULL, *tool;
     size_t i;
 
-    if (!dir ||
-        (place == IMAGE_PLACE_SYSTEM && !check_system_image(name, dir, NULL)) ||
+    if (!dir || !check_trust(name, dir, place, NULL) ||
         !read_json(dir, &json, NULL))
         return NULL;
     json_array_foreach(json_object_get(json, "tools"), i, tool)
@@ -275,8 +306,7 @@ static gboolean read_image(struct guest_image *image, const char *name,
     enum guest_image_place place;
     g_autofree char *dir = guest_image_dir(name, &place, error);
 
-    if (!dir ||
-        (place == IMAGE_PLACE_SYSTEM && !check_system_image(name, dir, error)))
+    if (!dir || !check_trust(name, dir, place, error))
         return FALSE;
     if (!image->kernel)
         image->kernel = find_file(dir, "vmlinuz");

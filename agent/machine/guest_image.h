@@ -39,11 +39,12 @@ char *guest_image_dir(const char *name, enum guest_image_place *ret_place,
  * which need not exist, as a new string. No image has such a name. */
 char *guest_image_templates(void);
 
-/* Find an image's files. Those of a system's image must be complete, and no
- * other user but root may be able to change them. Non-NULL kernel, initrd and
- * disk replace the image's own; with both kernel and initrd, no image is
- * needed. All borrowed. On failure return NULL with ERROR_INVALID_FIELD, or
- * ERROR_VM_LAUNCH_FAILED and a text that names the remedy. */
+/* Find an image's files. Those of a system's image must be complete. No
+ * other user but root may be able to change an image's files. Non-NULL kernel,
+ * initrd and disk replace the image's own; with both kernel and initrd, no
+ * image is needed. All borrowed. On failure return NULL with
+ * ERROR_INVALID_FIELD, or ERROR_VM_LAUNCH_FAILED and a text that names the
+ * remedy. */
 struct guest_image *guest_image_find(const char *name, const char *kernel,
                                      const char *initrd, const char *disk,
                                      GError **error);

@@ -25,9 +25,12 @@ bool guest_image_place_has(enum guest_image_place place, const char *name);
 
 /* Check that no other user but root can change a file: itself, and each folder
  * above it, belong to root or this user, and neither group nor others can write
- * to them (to a folder with the sticky bit they can). Symbolic links are
+ * to them (to a folder with the sticky bit they can). In the user's place a
+ * group of which only the user is a member can, and symbolic links are
+ * followed, with the same check of all that they name; in the system's they are
  * refused. path is absolute. On failure the error names the object:
- * ERROR_VM_LAUNCH_FAILED. */
-gboolean guest_image_place_check(const char *path, GError **error);
+ * ERROR_VM_LAUNCH_FAILED. Not thread-safe. */
+gboolean guest_image_place_check(const char *path, enum guest_image_place place,
+                                 GError **error);
 
 #endif

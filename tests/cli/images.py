@@ -140,6 +140,36 @@ def writable_by_others(place):
     equal(try_run(place)[0], 0)
 
 
+@sandbox_test
+def own_images_are_the_users(place):
+    """an image of the user's own that another user could have written is not
+    booted; the user's own links and a group without other members are trusted"""
+    guest = place.root + "/cache/stepback/guest"
+    with open(place.image + "/image.json", "w") as file:
+        file.write(JSON % "minimal")
+    for path in (place.image + "/initrd", place.image + "/image.json", place.image,
+                 guest):
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        os.chmod(path, mode | 0o002)
+        status, out, err = try_run(place)
+        equal((path, status, out), (path, 125, ""))
+        contains(err, "guest image 'minimal': %s can be written by other users; only "
+                 "you may" % path)
+        os.chmod(path, mode)
+        if os.geteuid() == 0:
+            os.chown(path, 65534, -1)
+            contains(try_run(place)[2], path + " belongs to another user")
+            os.chown(path, 0, -1)
+    moved = place.root + "/moved"
+    os.mkdir(moved)
+    shutil.move(guest, moved + "/guest")
+    os.symlink("../../moved/../moved/guest//", guest)
+    equal(try_run(place)[:2], (0, "x\n"))
+    os.chmod(moved, 0o777)
+    contains(try_run(place)[2], moved + " can be written by other users")
+    os.chmod(moved, 0o755)
+
+
 @test
 def images_are_removed(place):
     """image rm removes an image, and nothing that is none"""
