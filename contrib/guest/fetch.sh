@@ -116,6 +116,25 @@ archive_file() {
     echo "$archives/$1_${2//:/%3a}_$3.deb"
 }
 
+# Remove packages in apt's cache that differ from the signed lists: apt itself
+# compares only the sizes of cached files. Reads lines "NAME=VERSION FILE".
+drop_damaged() {
+    local package file sum wanted=() files=()
+    local -A hashes=()
+    while read -r package file; do
+        wanted+=("$package")
+        files+=("$file")
+    done
+    while read -r file sum; do
+        hashes[$file]=$sum
+    done < <(apt-get download --print-uris "${wanted[@]}" 2>>"$work/log" |
+        sed -n "s/^'[^']*' \([^ /]*\.deb\) [0-9]* SHA256:\([0-9a-f]*\)\$/\1 \2/p")
+    for file in "${files[@]}"; do
+        [ ! -f "$file" ] ||
+            [ "$(sha256sum <"$file")" = "${hashes[${file##*/}]:-}  -" ] || rm "$file"
+    done
+}
+
 # Download one package without its dependencies; sets $fetched. apt's user can
 # write to the folder "partial" alone.
 fetch_one() {
@@ -123,25 +142,34 @@ fetch_one() {
     version=${2:-$(newest_version "$name")}
     [ -n "$version" ] || die "unknown package $name"
     fetched=$(archive_file "$name" "$version" amd64)
+    drop_damaged <<<"$name=$version $fetched"
     [ ! -f "$fetched" ] || return 0
     run_logged env -C "$archives/partial" apt-get download "$name=$version" &&
         mv "$archives/partial/${fetched##*/}" "$fetched" ||
         die "cannot download $name"
 }
 
-# Download packages with their dependencies; sets the array $fetched_all.
-fetch_closure() {
-    local file
-    run_logged apt-get install -y --download-only "$@" ||
-        die "cannot download the packages"
-    fetched_all=()
-    while read -r file; do
-        [ -f "$file" ] || die "apt did not download $file"
-        fetched_all+=("$file")
-    done < <(apt-get install -s "$@" |
+# Print "NAME=VERSION FILE" for packages and all that they depend on.
+list_closure() {
+    local name version arch
+    apt-get install -s "$@" 2>>"$work/log" |
         sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*\[\([a-z0-9]*\)\]).*/\1 \2 \3/p' |
         while read -r name version arch; do
-            archive_file "$name" "$version" "$arch"
-        done)
-    [ "${#fetched_all[@]}" -gt 0 ] || die "apt lists no packages"
+            echo "$name=$version $(archive_file "$name" "$version" "$arch")"
+        done
+}
+
+# Download packages with their dependencies; sets the array $fetched_all.
+fetch_closure() {
+    local list package file
+    list=$(list_closure "$@") || list=''
+    [ -z "$list" ] || drop_damaged <<<"$list"
+    run_logged apt-get install -y --download-only "$@" ||
+        die "cannot download the packages"
+    [ -n "$list" ] || die "apt lists no packages"
+    fetched_all=()
+    while read -r package file; do
+        [ -f "$file" ] || die "apt did not download $package"
+        fetched_all+=("$file")
+    done <<<"$list"
 }

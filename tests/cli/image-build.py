@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds of guest images at the same time, and what killed ones leave. With
 programs in place of apt and the like: no build gets further than its start."""
+import hashlib
 import os
 import signal
 import stat
@@ -192,6 +193,53 @@ def python_of_the_image(place):
     contains(done.stderr, " -I -S -m compileall")
     compiled = os.listdir(python + "/__pycache__")
     equal([name.split(".")[0] for name in compiled], ["own"])
+
+
+# Knows package "a" with the content "good".
+ARCHIVE = """#!/bin/sh
+case "$*" in
+"download --print-uris a=1") echo "'http://x/a.deb' a_1_amd64.deb 5 SHA256:{1}" ;;
+"download a=1") echo good >a_1_amd64.deb; echo fetched >>"{0}/started" ;;
+"install -s a") echo 'Inst a (1 Debian:12/stable [amd64])' ;;
+"install -y --download-only a")
+    [ -e "{2}/a_1_amd64.deb" ] || echo good >"{2}/a_1_amd64.deb" ;;
+esac
+"""
+
+
+@test
+def damaged_packages_are_fetched_again(place):
+    """a cached package that differs from the signed lists is not used"""
+    fetch = Fetch(place)
+    archives = fetch.apt + "/archives"
+    fetch.program("apt-get", ARCHIVE.format(
+        place.root, hashlib.sha256(b"good\n").hexdigest(), archives))
+    os.makedirs(archives + "/partial")
+    for script in ("fetch_one a 1; echo $fetched", "fetch_closure a; echo $fetched_all"):
+        for text in ("evil\n", "good\n"):
+            fetch.write(archives + "/a_1_amd64.deb", text)
+            equal(fetch.run("archives=%s; %s" % (archives, script)),
+                  (0, archives + "/a_1_amd64.deb\n"))
+            equal(fetch.read("archives/a_1_amd64.deb"), "good\n")
+    assert fetch.started(len("fetched\n"))
+
+
+@test
+def a_cache_of_others_is_refused(place):
+    """a build uses no cache that another user owns or can write to"""
+    builds = Builds(place)
+    os.mkdir(builds.cache + "/apt")
+    for path in (builds.cache, builds.cache + "/apt"):
+        os.chmod(path, 0o777)
+        build = builds.start()
+        contains(build.communicate(timeout=60)[0], path + ": other users can write to it")
+        os.chmod(path, 0o755)
+        if os.geteuid() == 0:
+            os.chown(path, 65534, -1)
+            contains(builds.start().communicate(timeout=60)[0],
+                     path + ": it belongs to another user")
+            os.chown(path, 0, -1)
+    equal(os.path.exists(builds.root + "/started"), False)
 
 
 def package(place, name, files, links):
