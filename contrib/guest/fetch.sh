@@ -11,10 +11,20 @@ host_sources() {
     cat "$host_apt"/sources.list "$host_apt"/sources.list.d/*.list 2>/dev/null |
         sed -n -e 's/\[[^]]*\]//' -e 's/^deb  *//p' |
         awk '{ print $1, $2 }' || true
-    cat "$host_apt"/sources.list.d/*.sources 2>/dev/null |
-        awk 'tolower($1) == "uris:" { uri = $2 }
-             tolower($1) == "suites:" { for (i = 2; i <= NF; i++) print uri, $i }' ||
-        true
+    # A stanza ends at an empty line or at the end of the file.
+    awk 'function stanza(    n, i, names) {
+             n = split(suites, names)
+             for (i = 1; i <= n && binary && !disabled; i++)
+                 print uri, names[i]
+             uri = suites = binary = disabled = ""
+         }
+         FNR == 1 || /^[ \t]*$/ { stanza() }
+         { field = tolower($1) }
+         field == "types:" { binary = / deb( |$)/ }
+         field == "uris:" { uri = $2 }
+         field == "suites:" { sub(/^[^:]*:/, ""); suites = $0 }
+         field == "enabled:" { disabled = tolower($2) ~ /^(no|false|without|off|disable|0)$/ }
+         END { stanza() }' "$host_apt"/sources.list.d/*.sources 2>/dev/null || true
 }
 
 # Print the host's URI for suite $1, or else $2. Mirror lists and CDs are
@@ -55,14 +65,10 @@ fetch_init() {
     rm -f "$dir/sources.list" "$dir/apt.conf"
     install -m 0600 /dev/null "$dir/sources.list"
     install -m 0600 /dev/null "$dir/apt.conf"
-    {
-        echo "deb [signed-by=$keyring] $main $suite main"
-        echo "deb [signed-by=$keyring] $main $suite-updates main"
-        echo "deb [signed-by=$keyring] $security $suite-security main"
-        [ "$suite" != bookworm ] ||
-            echo "deb [signed-by=$keyring] $main $suite-backports main"
-    } >"$dir/sources.list"
-    sed 's/^deb \[[^]]*\]/deb/' "$dir/sources.list" | without_passwords >"$dir/guest.list"
+    local needed=("$main $suite" "$security $suite-security")
+    local extra=("$main $suite-updates")
+    [ "$suite" != bookworm ] || extra+=("$main $suite-backports")
+    write_sources "$dir" "${needed[@]}" "${extra[@]}"
     {
         # Network settings come from the host; hooks and pins do not.
         apt-config dump | grep -E '^Acquire::(http|https|ftp)' || true
@@ -90,19 +96,54 @@ Dir::Log "$dir";
 END
     } >"$dir/apt.conf"
     export APT_CONFIG=$dir/apt.conf
-    if ! run_logged apt-get -o APT::Update::Error-Mode=any update; then
+    if ! update_lists; then
+        find_suites "$dir" ||
+            echo "   cannot update the package lists (no network?); using the previous ones"
         has_lists "$dir" ||
             die "cannot fetch the package lists from $(without_passwords <<<"$main")" \
                 "check the network and the room in $dir, and run this again"
-        echo "   cannot update the package lists (no network?); using the previous ones"
     fi
+    sed 's/^deb \[[^]]*\]/deb/' "$dir/sources.list" | without_passwords >"$dir/guest.list"
+}
+
+# Write sources.list in folder $1 for the sources "URI SUITE".
+write_sources() {
+    printf "deb [signed-by=$keyring] %s main\n" "${@:2}" >"$1/sources.list"
+}
+
+update_lists() {
+    run_logged apt-get -o APT::Update::Error-Mode=any update "$@"
+}
+
+# Print the suites that there are lists of.
+list_suites() {
+    apt-get indextargets 'Created-By: Packages' --format '$(RELEASE)'
+}
+
+# After a failed update: leave out those of fetch_init's $extra suites that there
+# are no lists of, because a mirror need not have them. Return whether the needed
+# suites could be updated.
+find_suites() {
+    local dir=$1 source found=() online=yes
+    write_sources "$dir" "${needed[@]}"
+    update_lists -o APT::Get::List-Cleanup=false || online=''
+    for source in "${extra[@]}"; do
+        write_sources "$dir" "$source"
+        [ -z "$online" ] || update_lists -o APT::Get::List-Cleanup=false || true
+        if list_suites | grep -qxF "${source##* }"; then
+            found+=("$source")
+        else
+            echo "   no package lists of ${source##* }; going on without"
+        fi
+    done
+    write_sources "$dir" "${needed[@]}" "${found[@]}"
+    [ -n "$online" ]
 }
 
 # Return whether there is a list of each source in $1/sources.list: without one of
 # them the newest version of a package would be another.
 has_lists() {
-    [ "$(apt-get indextargets 'Created-By: Packages' --format x | wc -l)" -eq \
-        "$(wc -l <"$1/sources.list")" ]
+    [ "$(list_suites | wc -l)" -eq "$(wc -l <"$1/sources.list")" ]
 }
 
 # Print the newest version of a package in any suite; empty if there is none.

@@ -163,7 +163,7 @@ def passwords_stay_on_the_host(place):
            if os.stat(fetch.apt + "/" + name).st_mode & 0o077], [])
     fetch.program("apt-get", "#!/bin/sh\n[ \"$1\" = indextargets ]\n")
     status, out = fetch.run("fetch_init %s" % fetch.apt)
-    equal((status, "one" in out), (1, False))
+    equal((status, "%40" in out), (1, False))
     contains(out, "cannot fetch the package lists from https://mirror.test/debian")
 
 
@@ -240,6 +240,66 @@ def a_cache_of_others_is_refused(place):
                      path + ": it belongs to another user")
             os.chown(path, 0, -1)
     equal(os.path.exists(builds.root + "/started"), False)
+
+
+# "update" succeeds for the suites that the file "has" names.
+MIRROR = """#!/bin/sh
+failed=0
+while read -r deb signed uri suite main; do
+    case "$*" in
+    *update*) grep -qx $suite {0}/has && >"{1}/lists/$suite" || failed=1 ;;
+    indextargets*) [ ! -e "{1}/lists/$suite" ] || echo $suite ;;
+    esac
+done <"{1}/sources.list"
+exit $failed
+"""
+
+
+@test
+def a_mirror_without_some_suites(place):
+    """updates and backports are used if the mirror has them, or its lists are
+    there; the release and its security updates are needed"""
+    fetch = Fetch(place)
+    fetch.program("apt-get", MIRROR.format(place.root, fetch.apt))
+
+    def try_with(*names):
+        fetch.write(place.root + "/has", "".join("bookworm%s\n" % name for name in names))
+        status, out = fetch.run("fetch_init " + fetch.apt)
+        return status, out, [line.split()[2][len("bookworm"):]
+                             for line in fetch.read("guest.list").splitlines()]
+
+    equal(fetch.run(": >%s/has; fetch_init %s" % (place.root, fetch.apt))[0], 1)
+    status, out, suites = try_with("", "-security")
+    equal((status, suites), (0, ["", "-security"]))
+    contains(out, "no package lists of bookworm-updates; going on without\n")
+    equal(try_with("", "-security", "-updates"),
+          (0, "   no package lists of bookworm-backports; going on without\n",
+           ["", "-security", "-updates"]))
+    equal(try_with("", "-security", "-updates", "-backports"),
+          (0, "", ["", "-security", "-updates", "-backports"]))
+    status, out, suites = try_with()  # no network
+    equal((status, suites), (0, ["", "-security", "-updates", "-backports"]))
+    contains(out, "using the previous ones")
+    os.unlink(fetch.apt + "/lists/bookworm-security")
+    status, out, _ = try_with("", "-updates")
+    equal(status, 1)
+    contains(out, "cannot fetch the package lists")
+
+
+@test
+def disabled_sources(place):
+    """a source that the host has disabled, or has for source code, is not used"""
+    fetch = Fetch(place)
+    stanza = "%sSuites: bookworm bookworm-updates\nTypes: %s\nURIs: http://%s.test/debian\n"
+    fetch.write(fetch.etc + "/sources.list", "")
+    fetch.write(fetch.etc + "/sources.list.d/a.sources", "\n".join((
+        stanza % ("Enabled: no\n", "deb", "off"), stanza % ("", "deb-src", "code"),
+        stanza % ("", "deb deb-src", "on") + "Enabled: no\n",
+        stanza % ("Enabled: yes\n", "deb-src deb", "good"))))
+    fetch.write(fetch.etc + "/sources.list.d/b.sources", stanza % ("", "deb", "last"))
+    equal(fetch.run("host_sources"),
+          (0, "".join("http://%s.test/debian bookworm%s\n" % (name, suite)
+                      for name in ("good", "last") for suite in ("", "-updates"))))
 
 
 def package(place, name, files, links):
