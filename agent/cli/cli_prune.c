@@ -34,7 +34,8 @@ struct garbage {
     GPtrArray *records; /* of struct sandbox_record */
     GPtrArray *disks;   /* of struct vm_disk_entry; empty: they stay */
     GPtrArray *logs;    /* of struct cli_orphan_log; empty: they stay */
-    guint64 templates, packages; /* bytes; 0: they stay */
+    /* Bytes; 0: they stay. The packages of images of all users are root's. */
+    guint64 templates, packages, system_packages;
 };
 
 static char *size_text(guint64 bytes)
@@ -92,11 +93,12 @@ static void list_logs(const GPtrArray *logs, FILE *to)
 static void list_caches(const struct garbage *garbage, FILE *to)
 {
     g_autofree char *templates = size_text(garbage->templates);
-    g_autofree char *packages = size_text(garbage->packages);
+    g_autofree char *packages = size_text(garbage->packages +
+                                          garbage->system_packages);
 
     if (garbage->templates > 0)
         fprintf(to, "Templates of machines: %s\n", templates);
-    if (garbage->packages > 0)
+    if (garbage->packages + garbage->system_packages > 0)
         fprintf(to, "Packages that builds of images have fetched: %s\n",
                 packages);
 }
@@ -105,7 +107,7 @@ static bool is_empty(const struct garbage *garbage)
 {
     return garbage->records->len == 0 && garbage->disks->len == 0 &&
            garbage->logs->len == 0 && garbage->templates == 0 &&
-           garbage->packages == 0;
+           garbage->packages == 0 && garbage->system_packages == 0;
 }
 
 static void list_all(const struct garbage *garbage, FILE *to)
@@ -172,9 +174,12 @@ static int remove_caches(const struct garbage *garbage)
 
     if (garbage->templates > 0)
         printf("templates %u\n", template_store_clear(&bytes));
-    if (garbage->packages == 0)
+    if (garbage->packages + garbage->system_packages == 0)
         return CLI_OK;
-    if (!guest_image_packages_remove(&error))
+    if ((garbage->packages > 0 &&
+         !guest_image_packages_remove(IMAGE_PLACE_USER, &error)) ||
+        (garbage->system_packages > 0 &&
+         !guest_image_packages_remove(IMAGE_PLACE_SYSTEM, &error)))
         return cli_options_failed("%s", error->message);
     puts("packages");
     return CLI_OK;
@@ -234,10 +239,13 @@ static int find_and_prune(const struct prune_options *options)
     disks = options->disks ? vm_disk_store_list(false) : g_ptr_array_new();
     logs = options->logs ? cli_prune_logs_find(options->dir, records)
                          : g_ptr_array_new();
-    garbage = (struct garbage){ records, disks, logs, 0, 0 };
+    garbage = (struct garbage){ records, disks, logs, 0, 0, 0 };
     if (options->caches) {
         garbage.templates = template_store_size();
-        garbage.packages = guest_image_packages_size();
+        garbage.packages = guest_image_packages_size(IMAGE_PLACE_USER);
+        if (geteuid() == 0)
+            garbage.system_packages = guest_image_packages_size(
+                IMAGE_PLACE_SYSTEM);
     }
     return prune(&garbage, options);
 }

@@ -188,9 +188,9 @@ static bool remove_file(int dir, const char *name, void *opaque)
            !S_ISREG(st.st_mode) || unlinkat(dir, name, 0) == 0;
 }
 
-guint64 guest_image_packages_size(void)
+guint64 guest_image_packages_size(enum guest_image_place place)
 {
-    g_autofree char *path = guest_image_place_path(IMAGE_PLACE_USER);
+    g_autofree char *path = guest_image_place_path(place);
     fd_auto int images = open(path, DIR_FLAGS);
     guint64 bytes = 0;
 
@@ -199,9 +199,10 @@ guint64 guest_image_packages_size(void)
     return bytes;
 }
 
-gboolean guest_image_packages_remove(GError **error)
+gboolean guest_image_packages_remove(enum guest_image_place place,
+                                     GError **error)
 {
-    g_autofree char *path = guest_image_place_path(IMAGE_PLACE_USER);
+    g_autofree char *path = guest_image_place_path(place);
     fd_auto int lock = -1;
     fd_auto int images = open_images(path, &lock, error);
 

@@ -18,11 +18,12 @@
 gboolean guest_image_remove(enum guest_image_place place, const char *name,
                             GError **error);
 
-/* Return the disk space of the packages that builds of the user's images have
+/* Return the disk space of the packages that builds of a place's images have
  * fetched, and that the next build would fetch again. */
-guint64 guest_image_packages_size(void);
+guint64 guest_image_packages_size(enum guest_image_place place);
 
 /* Remove these packages. Fails with ERROR_BUSY or ERROR_IO_ERROR. */
-gboolean guest_image_packages_remove(GError **error);
+gboolean guest_image_packages_remove(enum guest_image_place place,
+                                     GError **error);
 
 #endif

@@ -150,6 +150,11 @@ def caches(place):
     equal(good(place, "prune", "--caches", "-f"), "packages\n")
     equal(sorted(os.listdir(images)), [".build.lock", ".templates", "apt", "minimal"])
     equal(os.listdir(images + "/apt/archives"), ["lock"])
+    for folder in (images, place.root + "/images"):  # as root, those of all users
+        write(folder + "/apt/archives/a_1_amd64.deb", "x" * 5000)
+    equal(good(place, "prune", "--caches", "-f"), "packages\n")
+    equal([os.path.exists(folder + "/apt/archives/a_1_amd64.deb")
+           for folder in (images, place.root + "/images")], [False, os.geteuid() != 0])
     refused(place, "prune", "-C", place.root, part="-C needs --logs", status=2)
     refused(place, "prune", "--logs", "-C", place.root + "/x", part="not a folder")
 

@@ -258,6 +258,41 @@ def missing_tools(place):
             part="missing: cpio, xz, zstd\n")
 
 
+@test
+def purge_of_the_package(place):
+    """purging the package that builds images removes those of all users, also if
+    their folder is a mount point, and nothing that a link names"""
+    state = place.root + "/lib"
+    images = state + "/images"
+    postrm = os.path.abspath(SRCDIR) + "/debian/stepback-guest.postrm"
+    if not os.path.exists(postrm):
+        raise Skip("a source archive has no debian/")
+    with open(postrm) as file:
+        script = file.read().replace("/var/lib/stepback", state)
+    contains(script, images)
+
+    def purge(before="", after=""):
+        return subprocess.run(
+            ["unshare", "-r", "-m", "sh", "-ec", "%s\nsh -s purge <<'END'\n%s\nEND\n%s" %
+             (before, script, after)], capture_output=True, text=True, timeout=60)
+
+    if subprocess.run(["unshare", "-r", "-m", "true"], capture_output=True).returncode:
+        raise Skip("no namespaces")
+    os.makedirs(images + "/minimal/.x")
+    done = purge()
+    equal((done.returncode, done.stderr, os.path.exists(state)), (0, "", False))
+    os.makedirs(images)
+    done = purge("mount -t tmpfs none %s; mkdir -p %s/minimal/x" % (images, images),
+                 "ls -A %s" % images)
+    equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
+    os.rmdir(images)
+    os.makedirs(place.root + "/other/kept")
+    os.symlink(place.root + "/other", images)
+    done = purge()
+    equal((done.returncode, done.stderr, os.path.exists(state)), (0, "", False))
+    equal(os.listdir(place.root + "/other"), ["kept"])
+
+
 class User:
     """A user of the host, with folders of its own below a place."""
 
