@@ -10,6 +10,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from pty_client import Terminal  # noqa: E402
 from sandbox_case import (Client, VM, call, good, listed, pid_of,  # noqa: E402
                           refused, sandbox_test, state, status, up)
 from stdio_client import (PROGRAM, SRCDIR, Agent, contains,  # noqa: E402
@@ -419,7 +420,14 @@ def pruning(place):
         with open(os.path.join(base, name, "config.json.new"), "w"):
             pass
     eventually(lambda: status(place, "share") == "crashed", 10)
+    left = sorted(os.listdir(base))
     refused(place, "prune", part="add --force", status=2)
+    equal(good(place, "prune", "-n"), "Sandboxes that do not run: share\n")
+    with Terminal([PROGRAM, "prune"], place.environment(), cwd=place.share) as terminal:
+        terminal.expect("\\[y/N\\] ")
+        terminal.send("n\r")
+        equal(terminal.wait(), 1)
+    equal(sorted(os.listdir(base)), left)
     equal(good(place, "prune", "-f"), "share\n")
     equal(sorted(os.listdir(base)), ["kept"])
     equal(list(listed(place)), ["kept"])
