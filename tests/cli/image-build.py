@@ -4,6 +4,7 @@
 programs in place of apt and the like: no build gets further than its start."""
 import hashlib
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -240,6 +241,16 @@ def a_cache_of_others_is_refused(place):
                      path + ": it belongs to another user")
             os.chown(path, 0, -1)
     equal(os.path.exists(builds.root + "/started"), False)
+    # Whatever the user's umask, a group cannot write to what builds make.
+    shutil.rmtree(place.root + "/own")
+    with open(builds.root + "/go", "w"):
+        old = os.umask(0o002)
+        try:
+            builds.start().communicate(timeout=60)
+        finally:
+            os.umask(old)
+    for path in ("", "/apt", "/apt/archives"):
+        equal((path, os.stat(builds.cache + path).st_mode & 0o022), (path, 0))
 
 
 # "update" succeeds for the suites that the file "has" names.
