@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -181,6 +182,17 @@ static void prepare_fds(void)
     } while (fd >= 0 && fd <= 2);
     if (fd > 2)
         close(fd);
+}
+
+/* Commands of a local sandbox can have the identity of its first process, whose
+ * end is the sandbox's. If a command could trace that process, it could
+ * make the process ignore the end of bubblewrap (PR_SET_PDEATHSIG). */
+static void refuse_tracers(void)
+{
+    if (getpid() != 1 || is_init() || prctl(PR_SET_DUMPABLE, 0) == 0)
+        return;
+    fprintf(stderr, "stepback-shim: PR_SET_DUMPABLE: %s\n", strerror(errno));
+    exit(1);
 }
 
 static void open_signals(void)
@@ -456,6 +468,7 @@ int main(int argc, char **argv)
     late_root_note();
     parse_options(argc, argv);
     dispatch.is_init = is_init();
+    refuse_tracers();
     prepare_fds();
     if (options.root || !options.no_init)
         setup_open(options.root ? options.root : "/");

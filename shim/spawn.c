@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -222,6 +224,15 @@ static void write_script(const char *text, char *path, size_t size)
              hold_text("the script", text, strlen(text)));
 }
 
+/* Undo the shim's PR_SET_DUMPABLE, with which /proc/self would belong to root.
+ * Another command may trace this process from now on: it has no fd of the
+ * shim's. */
+static void become_traceable(void)
+{
+    close_range(STDERR_FILENO + 1, ~0U, 0);
+    prctl(PR_SET_DUMPABLE, 1);
+}
+
 /* When memory is used up, the kernel ends commands before the shim, and before
  * the program that keeps the sandbox. It fails if the value is higher already.
  */
@@ -344,6 +355,7 @@ void spawn_exec(const struct spawn_request *request,
     }
     reset_signals();
     umask(022);
+    become_traceable();
     become_oom_victim();
     wait_for_network();
     enter_account(request, &account);

@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib-unix.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "agent/base/child.h"
+#include "agent/local/local_first.h"
 #include "agent/local/local_handover.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -62,17 +62,6 @@ void local_attach_free(struct local_attach *attach)
 
 /* ---- the sandbox's namespaces -------------------------------------------- */
 
-/* Return the pid of bubblewrap's child, the first process of the sandbox, or 0.
- * The sandbox cannot give bubblewrap another. */
-static long find_first(GPid sandbox)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children",
-                                            (int)sandbox, (int)sandbox);
-    g_autofree char *text = NULL;
-
-    return g_file_get_contents(path, &text, NULL, NULL) ? atol(text) : 0;
-}
-
 static int open_namespace(long pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%ld/ns/mnt", pid);
@@ -84,13 +73,14 @@ static int open_namespace(long pid)
  * well, which was not reaped. */
 static bool open_namespaces(GPid sandbox, int *ret_outer, int *ret_inner)
 {
-    long first = find_first(sandbox);
+    long first = local_first_find(sandbox);
 
     if (first <= 0)
         return false;
     *ret_outer = open_namespace(sandbox);
     *ret_inner = open_namespace(first);
-    return *ret_outer >= 0 && *ret_inner >= 0 && find_first(sandbox) == first;
+    return *ret_outer >= 0 && *ret_inner >= 0 &&
+           local_first_find(sandbox) == first;
 }
 
 /* ---- requests ------------------------------------------------------------ */

@@ -7,8 +7,9 @@
  * outside -> stepback-local becomes bubblewrap, which runs the shim.
  *
  * All of the sandbox ends with that child: its processes with the pid
- * namespace, its mounts with the mount namespace. The file servers end when
- * their mount does.
+ * namespace, whose first process gets a signal when the child ends, and is
+ * killed by itself (local_first.h); its mounts with the mount namespace. The
+ * file servers end when their mount does.
  */
 #include "agent/local/local_machine.h"
 
@@ -161,18 +162,28 @@ static char *describe_end(const struct machine *machine,
     return g_strdup_printf("the sandbox has ended: bubblewrap %s", end);
 }
 
+/* No process of the sandbox is left. */
+static void on_all_ended(void *opaque)
+{
+    struct machine *machine = opaque;
+    struct local_machine *own = machine->state;
+    g_autofree char *end = g_steal_pointer(&own->end);
+
+    machine->times.ended = g_get_monotonic_time();
+    machine_ended(machine, end);
+}
+
 static void on_exited(struct child *child, void *opaque)
 {
     struct machine *machine = opaque;
     struct local_machine *own = machine->state;
-    g_autofree char *text = describe_end(machine, child);
 
+    own->end = describe_end(machine, child);
     if (own->wire_source) { /* the reason may be there */
         g_clear_handle_id(&own->wire_source, g_source_remove);
         read_wire(machine);
     }
-    machine->times.ended = g_get_monotonic_time();
-    machine_ended(machine, text);
+    local_first_end(&own->first, on_all_ended, machine);
 }
 
 static const struct child_callbacks child_callbacks = {
@@ -322,6 +333,7 @@ static gboolean prepare(struct machine *machine, GError **error)
     struct local_machine *own = g_new0(struct local_machine, 1);
 
     own->wire = own->control = own->bulk_fd = own->rootfs.lock = -1;
+    own->first = LOCAL_FIRST_NONE;
     machine->state = own;
     if (!local_check_config(config, error))
         return FALSE;
@@ -348,6 +360,7 @@ static void free_state(struct machine *machine)
     local_attach_free(own->attach);
     child_free(own->child);
     local_bus_free(own->bus);
+    local_first_clear(&own->first);
     local_cgroup_free(own->cgroup);
     guest_channel_free(own->guest);
     bulk_port_free(own->bulk);
@@ -356,6 +369,7 @@ static void free_state(struct machine *machine)
     fd_close(&own->bulk_fd);
     local_ids_clear(&own->ids);
     g_free(own->last_line);
+    g_free(own->end);
     g_free(own->helper);
     g_free(own->bwrap);
     g_free(own->shim);
@@ -363,6 +377,14 @@ static void free_state(struct machine *machine)
 }
 
 /* ---- the running sandbox ------------------------------------------------- */
+
+static void note_ready(struct machine *machine)
+{
+    struct local_machine *own = machine->state;
+
+    if (!local_first_open(&own->first, child_pid(own->child)))
+        log_warn(LOG_SESSION, "cannot find the first process of the sandbox");
+}
 
 static void kill_now(struct machine *machine)
 {
@@ -445,6 +467,7 @@ const struct machine_kind local_machine_kind = {
     .free = free_state,
     .begin = begin,
     .start = start,
+    .note_ready = note_ready,
     .stop = stop,
     .kill = kill_now,
     .hold = hold,

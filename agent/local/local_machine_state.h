@@ -10,6 +10,7 @@
 #include "agent/local/local_attach.h"
 #include "agent/local/local_bus.h"
 #include "agent/local/local_cgroup.h"
+#include "agent/local/local_first.h"
 #include "agent/local/local_ids.h"
 #include "agent/local/local_rootfs.h"
 #include "agent/machine/bulk_port.h"
@@ -21,7 +22,8 @@ struct local_machine {
     struct local_ids ids;
     struct local_bus *bus; /* NULL: none */
     struct child *child;
-    int wire; /* to stepback-local, until it is bubblewrap */
+    struct local_first first; /* since the sandbox is ready */
+    int wire;                 /* to stepback-local, until it is bubblewrap */
     guint wire_source;
     int control, bulk_fd;        /* until the guest starts */
     struct local_attach *attach; /* once it was needed */
@@ -32,6 +34,7 @@ struct local_machine {
     /* The last line of the child before the shim's hello: afterwards the guest
      * can write there. */
     char *last_line;
+    char *end; /* why the child has ended */
     guint64 lines;
 };
 

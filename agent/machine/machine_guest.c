@@ -255,9 +255,14 @@ static void on_bulk_ended(void *opaque)
     bulk_port_interrupt(machine_bulk(machine));
 }
 
-/* The guest is ending: machine_ended() follows with the reason. */
+/* A guest that is ending closes the channel, too, and machine_ended() follows
+ * with the reason. QEMU reports that the guest itself has closed it. */
 static void on_guest_closed(void *opaque)
 {
+    struct machine *machine = opaque;
+
+    if (!machine->kind->is_system)
+        machine_lost_guest(machine);
 }
 
 const struct guest_channel_callbacks machine_guest_callbacks = {
