@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +62,16 @@ bool ids_are_complete(const struct ids *ids)
     return ids->users.length == 0
                ? ids->groups.length == 0
                : ids->groups.length > 0 && ids->newuidmap && ids->newgidmap;
+}
+
+const struct ids *ids_of_root(void)
+{
+    static const struct ids all = {
+        .users = { .ranges = { { 1, LOCAL_IDS - 1 } }, .length = 1 },
+        .groups = { .ranges = { { 1, LOCAL_IDS - 1 } }, .length = 1 },
+    };
+
+    return &all;
 }
 
 /* ---- the outer namespace ------------------------------------------------- */
@@ -168,7 +179,7 @@ static void write_map(pid_t pid, const char *name, const struct id_ranges *ids,
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     if (!write_text(path, map.text, map.length))
         report_failure(LOCAL_NO_NAMESPACES,
-                       "cannot map the subordinate ids in the sandbox");
+                       "cannot map the ids of the sandbox");
 }
 
 /* This limit holds for all ids of the namespace, and only a process with
@@ -185,6 +196,9 @@ static _Noreturn void hold_inner(int socket)
     int problem = 0;
     char byte;
 
+    /* The parent writes the maps. With root's change of ids, the files in /proc
+     * belong to the host's root. */
+    prctl(PR_SET_DUMPABLE, 1);
     if (unshare(CLONE_NEWUSER) < 0)
         problem = errno;
     else if (!forbid_namespaces())

@@ -10,6 +10,9 @@
  * numbers, and an id of the sandbox never stands for the host's id of the same
  * number. Only newuidmap(1) and newgidmap(1), which are root's, may map
  * subordinate ids; they check /etc/subuid and /etc/subgid themselves.
+ *
+ * Root's sandbox has two, too, with the same numbers in both: the limits of the
+ * outer one hold for all ids of the inner one together (limits.h).
  */
 #ifndef LOCAL_IDS_H
 #define LOCAL_IDS_H
@@ -40,6 +43,9 @@ bool ids_parse(const char *text, struct id_ranges *ret_ranges);
  * complete. */
 bool ids_are_given(const struct ids *ids);
 bool ids_are_complete(const struct ids *ids);
+
+/* Return those that root's sandbox has, within the outer namespace: all. */
+const struct ids *ids_of_root(void);
 
 /* Run the programs on a process (to be called outside of its namespace).
  * Return 0, or 1 if the first has failed, 2 for the second. */

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/host_environ.h"
@@ -38,6 +37,7 @@
 #include "local/bus.h"
 #include "local/filter.h"
 #include "local/ids.h"
+#include "local/limits.h"
 #include "local/namespaces.h"
 #include "local/network.h"
 #include "local/report.h"
@@ -222,20 +222,6 @@ static _Noreturn void become_bwrap(char **command, int inner)
     report_failure(LOCAL_FAILED, "cannot run %s", argv[0]);
 }
 
-/* The kernel counts the processes of each user namespace apart: this limits
- * those of the sandbox, where it has no cgroup. */
-static void limit_processes(void)
-{
-    enum { MAX_PROCESSES = 4096 };
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_max < MAX_PROCESSES)
-        return;
-    limit.rlim_cur = limit.rlim_max = MAX_PROCESSES;
-    if (setrlimit(RLIMIT_NPROC, &limit) < 0)
-        report_failure(LOCAL_FAILED, "cannot limit the number of processes");
-}
-
 static int open_device(const char *path, enum local_message problem)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -245,12 +231,20 @@ static int open_device(const char *path, enum local_message problem)
     return fd;
 }
 
+/* Return the user namespace of a sandbox with several ids, or -1: bubblewrap
+ * makes that of a single one. */
+static int make_inner(const struct ids *ids)
+{
+    if (geteuid() == 0)
+        return ids_make_inner(ids_of_root());
+    return ids_are_given(ids) ? ids_make_inner(ids) : -1;
+}
+
 static int probe(const struct ids *ids)
 {
     namespaces_enter(ids);
     namespaces_become_own();
-    if (ids_are_given(ids))
-        ids_make_inner(ids);
+    make_inner(ids);
     return EXIT_SUCCESS;
 }
 
@@ -261,7 +255,7 @@ int main(int argc, char **argv)
                                .place = { .outer = -1, .inner = -1 } };
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t count = 0, folders;
-    int root = -1, bus = -1, inner = -1;
+    int root = -1, bus = -1, inner;
 
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
@@ -285,9 +279,8 @@ int main(int argc, char **argv)
     if (options.bus)
         bus = namespaces_open_tree(options.bus);
     namespaces_become_own();
-    limit_processes();
-    if (ids_are_given(&options.ids))
-        inner = ids_make_inner(&options.ids);
+    limits_set();
+    inner = make_inner(&options.ids);
     if (root >= 0)
         namespaces_mount_root(root);
     if (bus >= 0)

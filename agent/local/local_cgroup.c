@@ -23,7 +23,7 @@
 #define PREFIX "stepback-local-"
 #define INNER  "sandbox"
 
-/* stepback-local limits them, too, but by user and sandbox. */
+/* As that of stepback-local (local/limits.c). */
 #define PIDS_MAX "4096"
 
 enum {
