@@ -256,6 +256,7 @@ int main(int argc, char **argv)
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t count = 0, folders;
     int root = -1, bus = -1, inner;
+    struct limits limits;
 
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
@@ -269,6 +270,7 @@ int main(int argc, char **argv)
     folders = strlen(options.folders);
     if (options.bus)
         bus_await(options.bus, options.bus_ready);
+    limits = limits_note_host();
     namespaces_enter(&options.ids);
     for (; count < folders; count++)
         fds[count] = open_device("/dev/fuse", LOCAL_NO_FUSE);
@@ -279,7 +281,7 @@ int main(int argc, char **argv)
     if (options.bus)
         bus = namespaces_open_tree(options.bus);
     namespaces_become_own();
-    limits_set();
+    limits_set(&limits);
     inner = make_inner(&options.ids);
     if (root >= 0)
         namespaces_mount_root(root);

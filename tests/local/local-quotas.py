@@ -1,14 +1,57 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a local sandbox that need no cgroup."""
+"""Limits of a local sandbox that need no cgroup: it cannot take all that the kernel
+grants the user who started it, nor go round the number of processes by further users."""
 import os
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import need, run  # noqa: E402
+from local_case import (FIRST_ID, NAME, give, need, run, user_files)  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import equal, main  # noqa: E402
+from stdio_client import Skip, equal, main  # noqa: E402
+
+# Each id in turn takes what it can, while the others keep theirs.
+TAKE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+ids = [0, 1, 2] if os.getuid() == 0 else [os.getuid()]
+for make in (lambda: libc.inotify_init1(0), lambda: libc.fanotify_init(0x200, 0)):
+    total, holders = 0, []
+    for id in ids:
+        counts, ends = os.pipe(), os.pipe()
+        if os.fork() == 0:
+            os.close(ends[1])
+            if id:
+                os.setresuid(id, id, id)
+            count = 0
+            while count < 1000 and make() >= 0:
+                count += 1
+            os.write(counts[1], b"%d" % count)
+            os.read(ends[0], 1)
+            os._exit(0)
+        os.close(ends[0])
+        holders.append(ends[1])
+        total += int(os.read(counts[0], 10))
+    print(total)
+    for end in holders:
+        os.close(end)
+    for id in ids:
+        os.wait()
+"""
+
+RESOURCES = """
+import resource
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[1] <= 4096)
+for name in ("NOFILE", "NPROC"):
+    kind = getattr(resource, "RLIMIT_" + name)
+    try:
+        more = resource.getrlimit(kind)[1] + 1
+        resource.setrlimit(kind, (more, more))
+        print("raised", name)
+    except ValueError:
+        pass
+"""
 
 PROCESSES = """
 import os, time
@@ -36,11 +79,58 @@ print(sum(map(int, text.split())))
 """
 
 
+def half(name):
+    try:
+        with open("/proc/sys/fs/" + name) as file:
+            return int(file.read()) // 2
+    except FileNotFoundError:
+        raise Skip("this kernel has no " + name)
+
+
 def output(place, program, options=("--no-network",), **more):
     need()
     status, out, err = run(place, "python3", "-c", program, options=options, **more)
     equal((status, err if status else ""), (0, ""))
     return out
+
+
+def inner_root(place):
+    """The arguments of a sandbox with subordinate ids, as its root: for one run."""
+    if not os.path.exists("/usr/bin/newuidmap") or not os.path.exists("/etc/subuid"):
+        raise Skip("uidmap is not installed")
+    line = "%s:%d:65536\n" % (NAME, FIRST_ID)
+    return {"user": True, "files": user_files(place, line, line),
+            "options": ("--no-network", "--user=root")}
+
+
+def check(place, choose=lambda place: {}):
+    most = half("inotify/max_user_instances"), half("fanotify/max_user_groups")
+    counts = [int(word) for word in output(place, TAKE, **choose(place)).split()]
+    # Not exactly: other processes of the host's user may have some.
+    assert all(count <= limit for count, limit in zip(counts, most)), (counts, most)
+    words = output(place, RESOURCES, **choose(place)).split()
+    equal(words, ["True"])
+
+
+@sandbox_test
+def roots_sandbox_leaves_half_to_the_host(place):
+    """root's sandbox takes at most half of the host user's quotas, by all its users"""
+    check(place)
+
+
+@sandbox_test
+def a_users_sandbox_leaves_half_to_the_host(place):
+    """so does an ordinary user's with one id"""
+    give(place)
+    check(place, lambda place: {"user": True})
+
+
+@sandbox_test
+def a_sandbox_with_subordinate_ids_leaves_half_to_the_host(place):
+    """so does one with subordinate ids"""
+    need()
+    give(place)
+    check(place, inner_root)
 
 
 @sandbox_test
