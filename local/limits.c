@@ -19,6 +19,9 @@ enum {
     /* The kernel's own default. It bounds the fds in flight in UNIX sockets,
      * too, which count for the host's user. */
     MAX_FILES = 4096,
+    /* Of 1 byte: the kernel starts no handler (core(5)). The handler would run
+     * as root of the host, outside of all limits. */
+    CORE_BYTES = 1,
 };
 
 static const struct quota {
@@ -80,6 +83,14 @@ static void lower(__rlimit_resource_t resource, rlim_t most, const char *what)
         limit.rlim_cur = limit.rlim_max;
     if (setrlimit(resource, &limit) < 0)
         report_failure(LOCAL_FAILED, "cannot limit %s", what);
+}
+
+void limits_forbid_core_dumps(void)
+{
+    const struct rlimit core = { CORE_BYTES, CORE_BYTES };
+
+    if (setrlimit(RLIMIT_CORE, &core) < 0 && errno != EPERM)
+        report_failure(LOCAL_FAILED, "cannot limit core dumps");
 }
 
 void limits_set(const struct limits *host)

@@ -13,6 +13,11 @@ struct limits {
     unsigned long quotas[LIMITS_QUOTAS]; /* of the host's user; 0: unknown */
 };
 
+/* Forbid core dumps of this process and its descendants, for good. Called
+ * first: root of the host can raise a limit of 0, with which the kernel still
+ * starts a handler; another user's stays. */
+void limits_forbid_core_dumps(void);
+
 /* Note the quotas of the host: to be called outside of the sandbox's user
  * namespaces. */
 struct limits limits_note_host(void);

@@ -270,6 +270,7 @@ int main(int argc, char **argv)
     folders = strlen(options.folders);
     if (options.bus)
         bus_await(options.bus, options.bus_ready);
+    limits_forbid_core_dumps();
     limits = limits_note_host();
     namespaces_enter(&options.ids);
     for (; count < folders; count++)
