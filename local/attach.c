@@ -15,6 +15,7 @@
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "local/mounts.h"
 #include "local/namespaces.h"
 #include "local/report.h"
 #include "local/room.h"
@@ -109,6 +111,7 @@ void attach_folder(const struct attach_place *place, bool read_only)
 {
     fd_auto int outer = owner_of(place->outer), inner = owner_of(place->inner);
     fd_auto int mount = -1, folder = -1;
+    uint64_t number;
     int device;
 
     namespaces_note_parent();
@@ -119,7 +122,8 @@ void attach_folder(const struct attach_place *place, bool read_only)
     namespaces_take_ids();
     enter(place->outer, CLONE_NEWNS);
     mount = make_mount(device, read_only);
-    report_ready(&device, 1);
+    number = mounts_device(mount, "");
+    report_ready(&device, 1, &number, 1);
     if (!is_same(outer, inner))
         enter(inner, CLONE_NEWUSER);
     enter(place->inner, CLONE_NEWNS);
@@ -143,11 +147,50 @@ static void forget_outer(unsigned number)
     umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH);
 }
 
+/* Unmount what is at a path, if it is this device. With force the mount cannot
+ * be exchanged for another one in between. Return false with errno. */
+static bool detach_at(const char *path, uint64_t device, bool force)
+{
+    const char *name;
+    fd_auto int parent = room_open_parent(path, &name), root = -1;
+
+    if (parent < 0 || fchdir(parent) < 0)
+        return false;
+    if (force) {
+        root = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (root < 0 || fchdir(root) < 0)
+            return false;
+        name = ".";
+    }
+    if (mounts_device(AT_FDCWD, name) != device) {
+        errno = ESTALE;
+        return false;
+    }
+    return umount2(name, UMOUNT_NOFOLLOW | (force ? MNT_DETACH : 0)) == 0;
+}
+
+/* The sandbox can rename parents of the mount at any time. */
+static void detach(int proc, uint64_t device, bool force)
+{
+    enum { ATTEMPTS = 20 };
+    char *path = mounts_find(proc, device);
+
+    for (int i = 0; path && i < ATTEMPTS; i++) {
+        bool gone = detach_at(path, device, force);
+
+        if (!gone && errno == EBUSY)
+            break;
+        free(path);
+        path = mounts_find(proc, device);
+    }
+    if (path || errno)
+        report_failure(LOCAL_FAILED, "cannot unmount it");
+}
+
 void attach_remove(const struct attach_place *place, bool force)
 {
     fd_auto int outer = owner_of(place->outer), inner = owner_of(place->inner);
-    fd_auto int parent = -1;
-    const char *name;
+    fd_auto int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     namespaces_note_parent();
     enter(outer, CLONE_NEWUSER);
@@ -157,10 +200,6 @@ void attach_remove(const struct attach_place *place, bool force)
     if (!is_same(outer, inner))
         enter(inner, CLONE_NEWUSER);
     enter(place->inner, CLONE_NEWNS);
-    parent = room_open_parent(place->path, &name);
-    if (parent < 0 || fchdir(parent) < 0)
-        report_failure(LOCAL_FAILED, "cannot find the mount");
-    if (umount2(name, UMOUNT_NOFOLLOW | (force ? MNT_DETACH : 0)) < 0)
-        report_failure(LOCAL_FAILED, "cannot unmount it");
+    detach(proc, place->device, force);
     report_done();
 }

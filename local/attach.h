@@ -13,10 +13,12 @@
 #define LOCAL_ATTACH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct attach_place {
     int outer, inner;
-    const char *path; /* absolute, in the sandbox */
+    const char *path; /* to attach: absolute, in the sandbox */
+    uint64_t device;  /* to detach: the number that was handed over */
     unsigned number;  /* of a folder of the start, in the outer namespace */
 };
 
@@ -25,8 +27,8 @@ struct attach_place {
  * failure. */
 void attach_folder(const struct attach_place *place, bool read_only);
 
-/* Unmount the path; force: even if processes of the sandbox use it. Exit on
- * failure. */
+/* Unmount the device wherever it is now; force: even if processes of the
+ * sandbox use it. Exit on failure. */
 void attach_remove(const struct attach_place *place, bool force);
 
 #endif

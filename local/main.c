@@ -8,7 +8,7 @@
  *     stepback-local --control=FD --folders=LETTER --outer=FD --inner=FD
  *         --attach=PATH
  *     stepback-local --control=FD --outer=FD --inner=FD --number=N
- *         --detach=PATH [--force]
+ *         --detach=DEVICE [--force]
  *     stepback-local [IDS] --probe
  *
  * IDS: --users=RANGES --groups=RANGES --newuidmap=PROGRAM --newgidmap=PROGRAM,
@@ -127,9 +127,12 @@ static bool take_option(struct options *options, int option, char *value)
         options->place.inner = atoi(value);
         return true;
     case 'a':
-    case 'd':
         options->change = option;
         options->place.path = value;
+        return true;
+    case 'd':
+        options->change = option;
+        options->place.device = strtoull(value, NULL, 10);
         return true;
     case 'm':
         options->place.number = (unsigned)atoi(value);
@@ -162,9 +165,11 @@ static bool is_complete(const struct options *options)
     if (!options->change)
         return has_folders(options) && options->command[0] &&
                !options->bus == (options->bus_ready < 0);
-    return options->place.outer >= 0 && options->place.inner >= 0 &&
-           options->place.path[0] == '/' &&
-           (options->change == 'd' || has_folders(options));
+    if (options->place.outer < 0 || options->place.inner < 0)
+        return false;
+    return options->change == 'd'
+               ? options->place.device > 0
+               : options->place.path[0] == '/' && has_folders(options);
 }
 
 static void parse(int argc, char **argv, struct options *options)
@@ -254,6 +259,7 @@ int main(int argc, char **argv)
                                .bus_ready = -1,
                                .place = { .outer = -1, .inner = -1 } };
     int fds[LOCAL_MAX_FOLDERS + 1];
+    uint64_t devices[LOCAL_MAX_FOLDERS];
     size_t count = 0, folders;
     int root = -1, bus = -1, inner;
     struct limits limits;
@@ -289,11 +295,12 @@ int main(int argc, char **argv)
     if (bus >= 0)
         bus_mount(bus);
     for (size_t i = 0; i < folders; i++)
-        namespaces_mount((unsigned)i, options.folders[i] == 'r', fds[i]);
+        devices[i] = namespaces_mount((unsigned)i, options.folders[i] == 'r',
+                                      fds[i]);
     network_open_loopback();
     if (options.network)
         network_open(fds[folders]);
-    report_ready(fds, count);
+    report_ready(fds, count, devices, folders);
     report_close();
     become_bwrap(options.command, inner);
 }

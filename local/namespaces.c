@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "local/ids.h"
+#include "local/mounts.h"
 #include "local/report.h"
 
 static bool is_root;
@@ -205,9 +206,10 @@ void namespaces_become_own(void)
         report_failure(LOCAL_FAILED, "cannot mount on /tmp in the sandbox");
 }
 
-void namespaces_mount(unsigned number, bool read_only, int device)
+uint64_t namespaces_mount(unsigned number, bool read_only, int device)
 {
     char path[64], options[160];
+    uint64_t result;
 
     snprintf(path, sizeof(path), LOCAL_MOUNTS "/%u", number);
     snprintf(options, sizeof(options),
@@ -218,4 +220,8 @@ void namespaces_mount(unsigned number, bool read_only, int device)
         mount("stepback", path, "fuse",
               MS_NOSUID | MS_NODEV | (read_only ? MS_RDONLY : 0), options) < 0)
         report_failure(LOCAL_NO_FUSE, "cannot mount FUSE in a user namespace");
+    result = mounts_device(AT_FDCWD, path);
+    if (!result)
+        report_failure(LOCAL_NO_FUSE, "cannot find a mount's device number");
+    return result;
 }

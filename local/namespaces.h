@@ -13,6 +13,7 @@
 #define LOCAL_NAMESPACES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ids;
 
@@ -42,8 +43,8 @@ void namespaces_take_ids(void);
 /* Take the ids of the namespace, and prepare mounts. Exit on failure. */
 void namespaces_become_own(void);
 
-/* Mount the folder with this number, with an open /dev/fuse (borrowed). Exit on
- * failure. */
-void namespaces_mount(unsigned number, bool read_only, int device);
+/* Mount the folder with this number, with an open /dev/fuse (borrowed). Return
+ * the device number of the mount. Exit on failure. */
+uint64_t namespaces_mount(unsigned number, bool read_only, int device);
 
 #endif

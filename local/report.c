@@ -39,18 +39,23 @@ void report_failure(enum local_message type, const char *format, ...)
     exit(EXIT_FAILURE);
 }
 
-void report_ready(const int *fds, size_t count)
+void report_ready(const int *fds, size_t count, const uint64_t *devices,
+                  size_t mounts)
 {
-    char type = LOCAL_READY;
-    ssize_t n = fd_message_send(control, &type, 1, fds, count, 0);
+    char message[1 + LOCAL_MAX_FOLDERS * sizeof(*devices)] = { LOCAL_READY };
+    char byte;
+    ssize_t n;
 
+    memcpy(message + 1, devices, mounts * sizeof(*devices));
+    n = fd_message_send(control, message, 1 + mounts * sizeof(*devices), fds,
+                        count, 0);
     errno = (int)-n;
     if (n < 0)
         report_failure(LOCAL_FAILED, "cannot hand over the mounts");
     for (size_t i = 0; i < count; i++)
         close(fds[i]);
     do {
-        n = recv(control, &type, 1, 0);
+        n = recv(control, &byte, 1, 0);
     } while (n < 0 && errno == EINTR);
     if (n != 1)
         exit(EXIT_FAILURE);

@@ -6,6 +6,7 @@
 #define LOCAL_REPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "local/wire.h"
 
@@ -16,9 +17,10 @@ void report_open(int fd);
 _Noreturn void report_failure(enum local_message type, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Hand over the fds (taken), and wait for the supervisor's byte. Exit if it is
- * gone. */
-void report_ready(const int *fds, size_t count);
+/* Hand over the fds (taken) and the device numbers of the mounts, and wait for
+ * the supervisor's byte. Exit if it is gone. */
+void report_ready(const int *fds, size_t count, const uint64_t *devices,
+                  size_t mounts);
 
 /* Report success. */
 void report_done(void);

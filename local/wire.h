@@ -4,7 +4,8 @@
  * socket.
  *
  * stepback-local sends one message. LOCAL_READY has the fds as SCM_RIGHTS: the
- * /dev/fuse of each folder, then the tap device if there is one. Any other type
+ * /dev/fuse of each folder, then the tap device if there is one; the device
+ * numbers of the mounts follow, as uint64_t. Any other type
  * says what failed, and the rest of the message is a text for people. The
  * supervisor answers LOCAL_READY with one byte, once the folders are served.
  * Whichever end closes the socket ends the start.

@@ -24,7 +24,8 @@ struct local_attach {
     struct child *child;
     int wire;
     guint source, timer, late;
-    int *ret_device;
+    int *ret_fuse;
+    guint64 *ret_device;
     char *problem;        /* of a request that could not begin */
     machine_plugged done; /* NULL: no request */
     void *opaque;
@@ -140,9 +141,10 @@ static const struct child_callbacks child_callbacks = {
 static void take(struct local_attach *attach, struct local_handover *message)
 {
     if (message->type == LOCAL_READY && message->n_fds == 1 &&
-        attach->ret_device) {
-        *attach->ret_device = message->fds[0];
-        attach->ret_device = NULL;
+        message->n_devices == 1 && attach->ret_fuse) {
+        *attach->ret_fuse = message->fds[0];
+        *attach->ret_device = message->devices[0];
+        attach->ret_fuse = NULL;
         answer(attach, NULL);
         return;
     }
@@ -219,13 +221,14 @@ static void begin(struct local_attach *attach, const char *const *options,
 }
 
 void local_attach_open(struct local_attach *attach, const char *path,
-                       bool read_only, int *ret_device, machine_plugged done,
-                       void *opaque)
+                       bool read_only, int *ret_fuse, guint64 *ret_device,
+                       machine_plugged done, void *opaque)
 {
     g_autofree char *option = g_strconcat("--attach=", path, NULL);
     const char *const options[] = { read_only ? "--folders=r" : "--folders=w",
                                     option, NULL };
 
+    attach->ret_fuse = ret_fuse;
     attach->ret_device = ret_device;
     begin(attach, options, done, opaque);
 }
@@ -239,11 +242,12 @@ void local_attach_finish(struct local_attach *attach, machine_plugged done,
         log_debug(LOG_SESSION, "stepback-local has ended");
 }
 
-void local_attach_remove(struct local_attach *attach, const char *path,
+void local_attach_remove(struct local_attach *attach, guint64 device,
                          unsigned number, bool force, machine_plugged done,
                          void *opaque)
 {
-    g_autofree char *option = g_strconcat("--detach=", path, NULL);
+    g_autofree char *option = g_strdup_printf("--detach=%" G_GUINT64_FORMAT,
+                                              device);
     g_autofree char *slot = g_strdup_printf("--number=%u", number);
     const char *const options[] = { option, slot, force ? "--force" : NULL,
                                     NULL };

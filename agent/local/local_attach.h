@@ -24,11 +24,11 @@ struct local_attach *local_attach_new(const char *helper, GPid sandbox);
 /* End what is going on; NULL is allowed. */
 void local_attach_free(struct local_attach *attach);
 
-/* Make a mount, and set *ret_device (-1 before) to its /dev/fuse, which the
- * caller takes. */
+/* Make a mount, and set *ret_fuse (-1 before) to its /dev/fuse, which the
+ * caller takes, and *ret_device to its device number. */
 void local_attach_open(struct local_attach *attach, const char *path,
-                       bool read_only, int *ret_device, machine_plugged done,
-                       void *opaque);
+                       bool read_only, int *ret_fuse, guint64 *ret_device,
+                       machine_plugged done, void *opaque);
 
 /* After that, once the device is served: attach the mount at its path. */
 void local_attach_finish(struct local_attach *attach, machine_plugged done,
@@ -38,8 +38,9 @@ void local_attach_finish(struct local_attach *attach, machine_plugged done,
  * attached nowhere ends, too. */
 void local_attach_close(struct local_attach *attach);
 
-/* Unmount the path; number: the folder's slot. */
-void local_attach_remove(struct local_attach *attach, const char *path,
+/* Unmount this device, at whatever path the sandbox has it; number: the
+ * folder's slot. */
+void local_attach_remove(struct local_attach *attach, guint64 device,
                          unsigned number, bool force, machine_plugged done,
                          void *opaque);
 

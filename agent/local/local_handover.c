@@ -25,6 +25,10 @@ bool local_handover_receive(int socket, struct local_handover *ret_message)
     message.n_fds = room.count;
     message.type = text[0];
     memcpy(message.text, text + 1, sizeof(text) - 1);
+    if (message.type == LOCAL_READY)
+        message.n_devices = MIN((size_t)(n - 1) / sizeof(guint64),
+                                G_N_ELEMENTS(message.devices));
+    memcpy(message.devices, text + 1, message.n_devices * sizeof(guint64));
     *ret_message = message;
     return true;
 }

@@ -5,6 +5,7 @@
 #ifndef AGENT_LOCAL_LOCAL_HANDOVER_H
 #define AGENT_LOCAL_LOCAL_HANDOVER_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,6 +14,8 @@
 struct local_handover {
     char type;                     /* of enum local_message; 0: the end */
     char text[LOCAL_MAX_TEXT + 1]; /* what failed */
+    guint64 devices[LOCAL_MAX_FOLDERS];
+    size_t n_devices; /* of LOCAL_READY */
     int fds[LOCAL_MAX_FOLDERS + 1];
     size_t n_fds;
 };

@@ -75,21 +75,26 @@ static bool has_network(const struct machine *machine)
 
 /* The file servers inherit the devices: no other copy may stay open, or a mount
  * would outlive its server. */
-static void serve_folders(struct machine *machine, const int *fds, size_t count)
+static void serve_folders(struct machine *machine,
+                          struct local_handover *message)
 {
+    struct local_machine *own = machine->state;
     unsigned folders = machine->config->n_directories;
+    const int *fds = message->fds;
     g_autoptr(GError) error = NULL;
 
-    if (count != folders + has_network(machine)) {
-        for (size_t i = 0; i < count; i++)
-            fd_close(&(int){ fds[i] });
+    if (message->n_fds != folders + has_network(machine) ||
+        message->n_devices != folders) {
+        local_handover_close_fds(message);
         machine_fail_with(machine, ERROR_VM_LAUNCH_FAILED,
                           "stepback-local did not hand over the mounts");
         return;
     }
     machine->times.mounted = g_get_monotonic_time();
-    for (unsigned i = 0; i < folders; i++)
+    for (unsigned i = 0; i < folders; i++) {
         machine->launch->fuse_fds[i] = fds[i];
+        own->devices[i] = message->devices[i];
+    }
     if (has_network(machine))
         machine->tap = fds[folders];
     if (!machine_start_backends(machine, &error))
@@ -108,7 +113,7 @@ static bool read_wire(struct machine *machine)
     if (!local_handover_receive(own->wire, &message))
         return true;
     if (message.type == LOCAL_READY && machine->stage == BACKEND)
-        serve_folders(machine, message.fds, message.n_fds);
+        serve_folders(machine, &message);
     else
         local_handover_close_fds(&message);
     /* After its end on_exited() follows. */

@@ -25,8 +25,9 @@ struct local_machine {
     struct local_first first; /* since the sandbox is ready */
     int wire;                 /* to stepback-local, until it is bubblewrap */
     guint wire_source;
-    int control, bulk_fd;        /* until the guest starts */
-    struct local_attach *attach; /* once it was needed */
+    int control, bulk_fd;                     /* until the guest starts */
+    struct local_attach *attach;              /* once it was needed */
+    guint64 devices[SESSION_MAX_DIRECTORIES]; /* of the mounts, by slot */
     struct local_cgroup *cgroup;
     bool held;
     struct guest_channel *guest;

@@ -61,10 +61,12 @@ static void open_device(struct machine *machine, unsigned index,
 {
     const struct session_directory *directory =
         machine->config->directories[index];
+    struct local_machine *own = machine->state;
 
     local_attach_open(get_attach(machine), directory->guest_path,
                       directory->read_only, &machine->launch->fuse_fds[index],
-                      done, opaque);
+                      &own->devices[machine->folders[index]->slot], done,
+                      opaque);
 }
 
 static void plug(struct machine *machine, unsigned slot, unsigned index,
@@ -84,9 +86,10 @@ static void unplug(struct machine *machine, unsigned slot, machine_plugged done,
 static void detach(struct machine *machine, unsigned slot, unsigned index,
                    bool force, machine_plugged done, void *opaque)
 {
-    local_attach_remove(get_attach(machine),
-                        machine->config->directories[index]->guest_path, slot,
-                        force, done, opaque);
+    const struct local_machine *own = machine->state;
+
+    local_attach_remove(get_attach(machine), own->devices[slot], slot, force,
+                        done, opaque);
 }
 
 const struct machine_plugs local_plugs = {

@@ -7,6 +7,7 @@
 #include "agent/machine/machine.h"
 #include "agent/machine/machine_folders.h"
 #include "common/fd.h"
+#include "common/log.h"
 #include "shim/wire.h"
 
 enum {
@@ -279,12 +280,23 @@ void machine_change_unmounted(struct machine_folder *folder, const char *error)
     }
 }
 
+/* With force the folder goes in any case: once its daemon has ended, a mount
+ * that is left somewhere in the guest answers ENOTCONN. */
 static void on_detached(const char *error, void *opaque)
 {
     struct machine_folder *folder = opaque;
+    struct machine *machine = folder->machine;
 
-    if (folder->machine->stage == RUNNING)
-        machine_change_unmounted(folder, error);
+    if (machine->stage != RUNNING)
+        return;
+    if (error && machine_change_is_of(folder) && machine->change.force) {
+        log_warn(LOG_SESSION,
+                 "the folder %s cannot be unmounted (%s): ending "
+                 "its file server",
+                 path_of(folder), error);
+        error = NULL;
+    }
+    machine_change_unmounted(folder, error);
 }
 
 static void leave(struct machine_folder *folder, bool force)
@@ -319,6 +331,7 @@ gboolean machine_remove_folder(struct machine *machine, unsigned index,
     }
     machine->change = (struct machine_change){
         .folder = folder,
+        .force = force,
         .done = done,
         .opaque = opaque,
     };

@@ -47,6 +47,7 @@ struct machine_folder {
 /* The pending request to add or remove a folder (machine_change.h). */
 struct machine_change {
     struct machine_folder *folder; /* NULL: none */
+    bool force;                    /* of a removal */
     void (*done)(const GError *error, void *opaque);
     void *opaque;
     GError *error; /* why an addition is being given up */

@@ -3,6 +3,7 @@
 """Folders that are added to a running local sandbox, and removed from it: at their
 own paths, with their own undo logs, as root and as an ordinary user."""
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -135,6 +136,65 @@ def no_link_of_the_sandbox_is_followed(place):
     ok(agent.ask("folder.add", path=target))
     done(agent, "grep -q content %s/secret" % target)
     equal(agent.close(), 0)
+
+
+def in_home(place, *names):
+    """An agent whose sandbox can rename the parents of these folders, which it adds."""
+    need()
+    home = folder(place, "home/user")
+    agent = Agent(place, STEPBACK_QEMU=None, HOME=home)
+    ok(agent.ask("session.start", isolation="local", network_policy="disabled",
+                 working_directories=[{"path": place.share}]))
+    labels = []
+    for name in names:
+        path = folder(place, "home/user/" + name)
+        with open(path + "/mark", "w") as file:
+            file.write(name)
+        labels.append(ok(agent.ask("folder.add", path=path))["label"])
+    return agent, home, labels
+
+
+@sandbox_test
+def a_renamed_parent_hides_no_folder(place):
+    """a folder whose parent was renamed in the sandbox is removed, with and without
+    force"""
+    agent, home, (one, two) = in_home(place, "a/one", "b/two")
+    done(agent, "cd %s && mv a c && mv b '.d\\ e' && test -e c/one/mark" % home)
+    ok(agent.ask("folder.remove", directory=one))
+    ok(agent.ask("folder.remove", directory=two, force=True))
+    done(agent, "cd %s && test -d c/one && ! test -e c/one/mark && "
+         "! test -e '.d\\ e/two/mark'" % home)
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def another_folder_at_the_path_stays(place):
+    """a folder that was moved to the path of one that is removed stays"""
+    for force in (False, True):
+        agent, home, (one, _) = in_home(place, "a/same", "b/same")
+        done(agent, "cd %s && mv a c && mv b a" % home)
+        ok(agent.ask("folder.remove", directory=one, force=force))
+        done(agent, "cd %s && grep -q b/same a/same/mark && ! test -e c/same/mark" % home)
+        equal(agent.close(), 0)
+
+
+@sandbox_test
+def force_ends_the_server(place):
+    """with force a folder that cannot be unmounted loses its file server"""
+    agent, home, (label,) = in_home(place, "a/one")
+    limit = resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE)
+    taken = set(map(int, os.listdir("/proc/%d/fd" % agent.process.pid)))
+    free = min(set(range(len(taken) + 1)) - taken)
+    resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (free, limit[1]))
+    try:  # it cannot open the sandbox's namespaces
+        equal(agent.error("folder.remove", directory=label)[0], 6000)
+        ok(agent.ask("folder.remove", directory=label, force=True))
+    finally:
+        resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, limit)
+    out = ok(agent.ask("agent.execute", command="cat %s/a/one/mark" % home))
+    equal(out["exit_code"], 1)
+    equal(agent.close(), 0)
+    assert eventually(lambda: not left_of(place), 20), left_of(place)
 
 
 @sandbox_test
