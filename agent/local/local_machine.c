@@ -188,6 +188,8 @@ static void on_exited(struct child *child, void *opaque)
         g_clear_handle_id(&own->wire_source, g_source_remove);
         read_wire(machine);
     }
+    /* The reason is known; a channel or a mount that is closed has no other. */
+    g_clear_handle_id(&machine->blame_timer, g_source_remove);
     local_first_end(&own->first, on_all_ended, machine);
 }
 
