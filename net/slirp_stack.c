@@ -299,8 +299,8 @@ static int add_poll(int fd, int events, void *opaque)
 }
 
 /* For a connection that begins, libslirp asks for output alone, but reads from
- * it on any HUP or ERR and then sends a FIN instead of an answer to the SYN. Its
- * write finds the error, and the guest gets a reset. */
+ * it on any HUP or ERR and then sends a FIN instead of an answer to the SYN.
+ * Its write finds the error, and the guest gets a reset. */
 static int get_events(int index, void *opaque)
 {
     GArray *fds = opaque;

@@ -32,8 +32,9 @@ struct child_callbacks {
  * the same numbers; the caller keeps ownership. The environment is that of
  * host_environ.h. The working directory is "/", because QEMU looks for firmware
  * in its working directory first, and a guest may be able to write to ours. On
- * failure return NULL with ERROR_VM_LAUNCH_FAILED and the errno's text; it fails,
- * too, after an upgrade of this program, which the other programs have had. */
+ * failure return NULL with ERROR_VM_LAUNCH_FAILED and the errno's text; it
+ * fails, too, after an upgrade of this program, which the other programs have
+ * had. */
 struct child *child_spawn(const char *const *argv, const int *fds, size_t n_fds,
                           const struct child_callbacks *callbacks, void *opaque,
                           GError **error);

@@ -20,7 +20,7 @@ struct cli_machine {
     char *isolation, *rootfs, *image, *accel, *backend, *kernel, *initrd,
         *network, *upstream_proxy;
     char **session_bus; /* rules, or several with commas */
-    char **networks; /* each --network, for cli_machine_join() */
+    char **networks;    /* each --network, for cli_machine_join() */
     char **publish;
     char **copy_folders; /* for MCP clients */
     char *guest_undo;
