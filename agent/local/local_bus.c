@@ -29,12 +29,12 @@
 
 enum {
     LINES_MAX = 20,    /* the sandbox can cause any number of warnings */
-    MAX_FILES = 256,   /* a bus counts its connections, two for each, by user */
+    MAX_FILES = 64,    /* two for each connection to the bus */
     MAX_DATA_MB = 256, /* a message has at most 128 MiB */
 };
 
 struct local_bus {
-    char *program, *address, *path;
+    char *program, *socket, *address, *path;
     char **rules;
     struct child *child;
     int ready; /* the proxy ends when no process has it open */
@@ -122,24 +122,21 @@ static gboolean check_socket(const char *path, char **ret_checked,
     return TRUE;
 }
 
-static gboolean find_address(const struct session_config *config,
-                             char **ret_address, GError **error)
+gboolean local_bus_check_shares(const struct local_bus *bus,
+                                const struct session_config *config,
+                                GError **error)
 {
-    g_autofree char *path = NULL, *checked = NULL, *escaped = NULL;
-
-    if (!find_path(&path, error) || !check_socket(path, &checked, error) ||
-        !share_check_file(config, "the socket of the session bus", checked,
-                          error))
-        return FALSE;
-    escaped = g_uri_escape_string(checked, "/", FALSE);
-    *ret_address = g_strconcat(UNIX_PATH, escaped, NULL);
-    return TRUE;
+    return !bus ||
+           (share_check_file(config, LOCAL_BUS_PROXY, bus->program, error) &&
+            share_check_file(config, "the socket of the session bus",
+                             bus->socket, error));
 }
 
 gboolean local_bus_find(const struct session_config *config,
                         struct local_bus **ret_bus, GError **error)
 {
-    g_autofree char *program = NULL, *address = NULL;
+    g_autofree char *program = NULL, *path = NULL, *checked = NULL;
+    g_autofree char *escaped = NULL;
 
     *ret_bus = NULL;
     if (!config->session_bus)
@@ -149,17 +146,21 @@ gboolean local_bus_find(const struct session_config *config,
         return fail(error, LOCAL_BUS_PROXY " is not installed; install it "
                                            "with: apt-get install "
                                            "xdg-dbus-proxy");
-    if (!share_check_file(config, LOCAL_BUS_PROXY, program, error) ||
-        !find_address(config, &address, error))
+    if (!find_path(&path, error) || !check_socket(path, &checked, error))
         return FALSE;
+    escaped = g_uri_escape_string(checked, "/", FALSE);
     *ret_bus = g_new0(struct local_bus, 1);
     **ret_bus = (struct local_bus){
         .program = g_steal_pointer(&program),
-        .address = g_steal_pointer(&address),
+        .socket = g_steal_pointer(&checked),
+        .address = g_strconcat(UNIX_PATH, escaped, NULL),
         .rules = g_strdupv(config->session_bus),
         .ready = -1,
     };
-    return TRUE;
+    if (local_bus_check_shares(*ret_bus, config, error))
+        return TRUE;
+    g_clear_pointer(ret_bus, local_bus_free);
+    return FALSE;
 }
 
 void local_bus_free(struct local_bus *bus)
@@ -170,6 +171,7 @@ void local_bus_free(struct local_bus *bus)
     fd_close(&bus->ready);
     g_strfreev(bus->rules);
     g_free(bus->program);
+    g_free(bus->socket);
     g_free(bus->address);
     g_free(bus->path);
     g_free(bus);

@@ -29,6 +29,12 @@ gboolean local_bus_find(const struct session_config *config,
                         struct local_bus **ret_bus, GError **error);
 void local_bus_free(struct local_bus *bus);
 
+/* Check that no folder of the configuration has the program or the bus; bus:
+ * NULL is allowed. On failure return FALSE with ERROR_INVALID_DIRECTORY. */
+gboolean local_bus_check_shares(const struct local_bus *bus,
+                                const struct session_config *config,
+                                GError **error);
+
 /* Start the proxy, which makes its socket at this path; on failure as
  * child_spawn(). */
 gboolean local_bus_start(struct local_bus *bus, const char *path,

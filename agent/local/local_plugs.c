@@ -24,6 +24,7 @@ gboolean local_plugs_check_shares(const struct local_machine *own,
            share_check_file(config, "newgidmap", own->ids.newgidmap, error) &&
            share_check_file(config, "the folder of templates", templates,
                             error) &&
+           local_bus_check_shares(own->bus, config, error) &&
            share_check_file(config, "the image's root file system",
                             own->rootfs.path, error);
 }

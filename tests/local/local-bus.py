@@ -274,7 +274,7 @@ def confined(place):
             equal([limits["Max " + name] for name in ("core file size", "file size",
                                                       "data size")],
                   ["0", "0", str(256 << 20)])
-            equal(limits["Max open files"], "256")
+            equal(limits["Max open files"], "64")
             for fd in os.listdir("/proc/%d/fd" % pid):
                 target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
                 assert target.split(":")[0] in ("/dev/null", "pipe", "socket",
@@ -437,8 +437,13 @@ def lacking(place):
 
 @sandbox_test
 def shared(place):
-    """a bus in a shared folder, whose socket a guest could replace, is refused"""
+    """a bus in a folder that is shared, at the start or later, is refused"""
     with World(place) as world:
+        name = world.up()
+        status, _, err = world.call("folder", "add", place.root + "/bus")
+        equal(status, 1)
+        contains(err, "the socket of the session bus")
+        equal(world.call("stop", name)[0], 0)
         with Bus(place.share + "/bus", world.files) as bus:
             status, _, err = world.run("true", DBUS_SESSION_BUS_ADDRESS=bus.address)
             equal(status, 125)
