@@ -204,35 +204,37 @@ static enum verdict check_fuse(const struct report *report)
 }
 
 /* A program of another package that only one feature needs. */
-static enum verdict check_tool(const struct report *report, const char *name,
-                               const char *needed_by, const char *remedy)
+static enum verdict check_tool(const struct report *report, const char *what,
+                               const char *name, const char *needed_by,
+                               const char *remedy)
 {
     char *path = host_program_find(name);
 
     if (path)
-        return print_check(report, GOOD, name, path, NULL);
+        return print_check(report, GOOD, what, path, NULL);
     return print_check(
-        report, SLOW, name,
+        report, SLOW, what,
         g_strdup_printf("%s is not installed; only %s it", name, needed_by),
         remedy);
 }
 
 static enum verdict check_qemu_img(const struct report *report)
 {
-    return check_tool(report, "qemu-img", "machines that keep their disk need",
+    return check_tool(report, "qemu-img", "qemu-img",
+                      "machines that keep their disk need",
                       "apt-get install qemu-utils");
 }
 
 static enum verdict check_bwrap(const struct report *report)
 {
-    return check_tool(report, LOCAL_BWRAP, "local isolation needs",
+    return check_tool(report, LOCAL_BWRAP, LOCAL_BWRAP, "local isolation needs",
                       "apt-get install bubblewrap");
 }
 
 static enum verdict check_bus_proxy(const struct report *report)
 {
-    return check_tool(report, LOCAL_BUS_PROXY, "--session-bus needs",
-                      "apt-get install xdg-dbus-proxy");
+    return check_tool(report, "bus proxy", LOCAL_BUS_PROXY,
+                      "--session-bus needs", "apt-get install xdg-dbus-proxy");
 }
 
 static enum verdict check_namespaces(const struct report *report)
@@ -296,13 +298,13 @@ static enum verdict check_limits(const struct report *report)
 
 static enum verdict check_diff(const struct report *report)
 {
-    return check_tool(report, "diff", "'" CLI_PROGRAM " diff' needs",
+    return check_tool(report, "diff", "diff", "'" CLI_PROGRAM " diff' needs",
                       "apt-get install diffutils");
 }
 
 static enum verdict check_pager(const struct report *report)
 {
-    return check_tool(report, "less", "long lists on a terminal need",
+    return check_tool(report, "less", "less", "long lists on a terminal need",
                       "apt-get install less");
 }
 

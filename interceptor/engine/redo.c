@@ -288,7 +288,6 @@ gboolean redo_go(struct ic *ic, const struct rollback_extent *extent,
     *ret_result = outside_result_new();
     if (!core_check_log(ic, error))
         return FALSE;
-    stale_flush(ic);
     watch_sync(ic->watch);
     rollback_lock_gate(ic);
     packer_pause(ic->packer);

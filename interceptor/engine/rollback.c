@@ -24,7 +24,6 @@
 #include "interceptor/engine/rollback_gate.h"
 #include "interceptor/engine/rollback_step.h"
 #include "interceptor/engine/safeguard.h"
-#include "interceptor/engine/stale.h"
 #include "interceptor/engine/steps.h"
 #include "interceptor/engine/steps_check.h"
 #include "interceptor/log/step_mark.h"
@@ -422,7 +421,6 @@ gboolean rollback_go(struct ic *ic, const struct rollback_extent *extent,
     gboolean ok;
 
     *ret_result = outside_result_new();
-    stale_flush(ic);
     watch_sync(ic->watch);
     rollback_lock_gate(ic);
     packer_pause(ic->packer);

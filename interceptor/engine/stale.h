@@ -18,11 +18,11 @@
  *     flight has been answered.
  *
  * L2a Such a client may have changed pages of a file in its memory, by a
- * mapping. They reach the file before a step opens, before it closes while
- * processes are left, and before a rollback or a redo (stale_flush()). Those
- * that come after that, until the client has dropped the file's pages, are from
- * before the rollback, and so is the rest of each page, which may have what was
- *     undone: ic_pwrite_pages() drops them.
+ *     mapping. They reach the file before a step opens, and before it closes
+ *     while processes are left (stale_flush()). What comes after a rollback or a
+ *     redo of the file, until the client has dropped its pages, is from before,
+ *     and so is the rest of each page, which may have what was undone:
+ *     ic_pwrite_pages() drops it.
  *
  * L3  A server may let its client cache an inode for long only while
  *     ic_inode_is_watched() returns true for it: then each change by another

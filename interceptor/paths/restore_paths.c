@@ -242,7 +242,6 @@ static gboolean restore(struct ic *ic, const struct rollback_extent *extent,
 
     *ret_result = outside_result_new();
     paths_plan_init(&plan);
-    stale_flush(ic);
     watch_sync(ic->watch);
     rollback_lock_gate(ic);
     ok = plan_locked(ic, extent, request, *ret_result, &plan, error);
