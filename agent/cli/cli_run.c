@@ -404,7 +404,8 @@ static bool join(const struct run_options *options, int count, char **words,
                         options->max_step_bytes > 0 ? "--undo-max-step-size"
                                                     : NULL))
         return true;
-    undo = cli_place_command(&options->machine.place, "undo");
+    if (dir || options->machine.place.undo_dir)
+        undo = cli_place_command(&options->machine.place, "undo");
     command = build_command(count, words);
     join.undo_hint = undo;
     join.command = command;

@@ -456,7 +456,7 @@ static void report_end(const struct exec_client *client,
     if (client->complaint)
         cli_options_failed("%s", client->complaint);
     if (client->options->report)
-        exec_end_print_step(client->end, client->options->is_shell,
+        exec_end_print_step(record, client->end, client->options->is_shell,
                             client->options->undo_hint);
     cli_summary_tell_oom(
         (int)json_integer_value(json_object_get(client->end, "oom_kills")));

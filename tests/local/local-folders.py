@@ -14,7 +14,7 @@ from cli_case import without_script  # noqa: E402
 from local_agent import begin  # noqa: E402
 from local_case import USER, left_of, need  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import (BUILDDIR, Agent, contains, equal, eventually, main,  # noqa: E402
+from stdio_client import (BUILDDIR, PROGRAM, Agent, contains, equal, eventually, main,  # noqa: E402
                           folder, ok)
 
 
@@ -71,6 +71,31 @@ def a_folder_comes_and_goes(place):
 def of_an_ordinary_user(place):
     """the same as an ordinary user, in a second user namespace"""
     comes_and_goes(place, True)
+
+
+@sandbox_test
+def each_folder_has_a_history(place):
+    """the line after a command says how to undo it in the folders that it changed"""
+    need()
+    two = folder(place, "two")
+
+    def call(*words, cwd=place.share):
+        done = subprocess.run([PROGRAM, *words], cwd=cwd, text=True, capture_output=True,
+                              env=place.environment(STEPBACK_QEMU=None), timeout=60)
+        equal((words, done.returncode), (words, 0))
+        return done.stderr.rpartition("undo with: ")[2].strip()
+    call("up", "--isolation=local", "--no-network", "box")
+    call("folder", "add", two)
+    here, there = "stepback undo", "stepback undo -C " + two
+    equal(call("exec", "--", "touch", "a"), here)
+    equal(call("exec", "--", "touch", two + "/b"), there)
+    equal(call("exec", "--", "touch", "c", two + "/d"), here + " && " + there)
+    equal(call("exec", "box", "--", "touch", place.share + "/e", cwd="/"),
+          "stepback undo -C " + place.share)
+    subprocess.run(there.replace("stepback", PROGRAM, 1), shell=True, check=True,
+                   env=place.environment(), stdout=subprocess.DEVNULL)
+    equal(os.listdir(two), ["b"])
+    call("stop", "box")
 
 
 @sandbox_test
