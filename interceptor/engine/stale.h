@@ -19,8 +19,8 @@
  *
  * L2a Such a client may have changed pages of a file in its memory, by a
  *     mapping. They reach the file before a step opens, and before it closes
- *     while processes are left (stale_flush()). What comes after a rollback or a
- *     redo of the file, until the client has dropped its pages, is from before,
+ *     while processes are left (stale_flush()). What comes after a rollback or
+ * a redo of the file, until the client has dropped its pages, is from before,
  *     and so is the rest of each page, which may have what was undone:
  *     ic_pwrite_pages() drops it.
  *
