@@ -123,7 +123,7 @@ static char *folder(struct maker *k)
     return maker_existing(k, S_IFDIR);
 }
 
-/* No target leads out of the tree: a mount would follow it. */
+/* No target is above the tree: a mount would follow it. */
 static char *target(struct maker *k)
 {
     switch (maker_pick(k, 5)) {

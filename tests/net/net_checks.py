@@ -32,7 +32,7 @@ def is_shut(guest, address, **more):
 
 
 def opened(guest, address):
-    """A connection that has said who it is: nobody else's wait took that."""
+    """A connection that has sent who it is, so that no other wait takes that."""
     connection = guest.connect(address)
     connection.read()
     return connection

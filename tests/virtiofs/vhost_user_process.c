@@ -139,7 +139,7 @@ static void close_if(int fd)
         close(fd);
 }
 
-/* What client_start() makes. */
+/* A client as client_start() makes it. */
 static void free_device(struct client *client)
 {
     for (unsigned i = 0; i < CLIENT_QUEUES; i++) {
