@@ -69,7 +69,7 @@ bool cli_lookup_for_run(struct cli_place *place, bool separate_log)
     const char *dir = place->dir ? place->dir : ".";
     bool own = place->undo_dir || log_above_is_at(dir);
     g_autofree char *above = place->undo_dir ? NULL : log_above_find_ours(dir);
-    g_autofree char *word = above ? cli_place_quote(above) : NULL;
+    g_autofree char *word = above ? cli_place_quote_to_print(above) : NULL;
 
     if (own || separate_log) {
         if (above)

@@ -249,6 +249,21 @@ char *cli_place_inside(const char *dir)
     return found;
 }
 
+/* Return word as a shell's $'...' (POSIX.1-2024), in which each
+ * byte but plain ASCII is an octal number. */
+static char *quote_bytes(const char *word)
+{
+    GString *quoted = g_string_new("$'");
+
+    for (const char *p = word; *p; p++) {
+        if (g_ascii_isprint(*p) && *p != '\'' && *p != '\\')
+            g_string_append_c(quoted, *p);
+        else
+            g_string_append_printf(quoted, "\\%03o", (unsigned char)*p);
+    }
+    return g_string_free(g_string_append_c(quoted, '\''), FALSE);
+}
+
 char *cli_place_quote(const char *word)
 {
     size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyz"
@@ -257,18 +272,25 @@ char *cli_place_quote(const char *word)
     return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
 }
 
+char *cli_place_quote_to_print(const char *word)
+{
+    g_autofree char *shown = cli_options_printable(word);
+
+    return strcmp(shown, word) == 0 ? cli_place_quote(word) : quote_bytes(word);
+}
+
 char *cli_place_command(const struct cli_place *place, const char *command)
 {
     GString *line = g_string_new(CLI_PROGRAM " ");
 
     g_string_append(line, command);
     if (place->dir) {
-        g_autofree char *dir = cli_place_quote(place->dir);
+        g_autofree char *dir = cli_place_quote_to_print(place->dir);
 
         g_string_append_printf(line, " -C %s", dir);
     }
     if (place->undo_dir) {
-        g_autofree char *dir = cli_place_quote(place->undo_dir);
+        g_autofree char *dir = cli_place_quote_to_print(place->undo_dir);
 
         g_string_append_printf(line, " --undo-dir %s", dir);
     }

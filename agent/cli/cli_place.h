@@ -78,6 +78,10 @@ char *cli_place_command(const struct cli_place *place, const char *command);
 /* Quote a word for a shell. Returns a new string. */
 char *cli_place_quote(const char *word);
 
+/* The same for a command that a user is to copy from a message, which is one
+ * printable line: other words become $'...'. */
+char *cli_place_quote_to_print(const char *word);
+
 void cli_place_print_json(json_t *answer);
 
 /* The same on one line. */

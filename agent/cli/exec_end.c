@@ -70,7 +70,7 @@ static char *undo_hint_of(json_t *payload, json_t *info)
             continue;
         if (!path)
             return NULL;
-        word = cli_place_quote(path);
+        word = cli_place_quote_to_print(path);
         g_string_append(line, line->len ? " && " CLI_PROGRAM " undo"
                                         : CLI_PROGRAM " undo");
         if (!here || !real_path_is_beneath(here, path))

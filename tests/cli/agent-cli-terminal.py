@@ -3,6 +3,7 @@
 """The command line on a terminal: width, colour, pager and progress."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -309,6 +310,9 @@ def a_row_is_one_line(place):
     good(place, "exec", "-d", "--step=none", "--label", forged, "box", "--", "sh",
          "-c", "sleep 100 # " + forged)
     texts = [call(place, "exec", "box", "--", "ln", "-s", "/etc", forged)[2]]
+    quoted = re.search(r" -C (\$'.*?')", texts[0])[1]
+    equal(subprocess.check_output(["bash", "-c", "printf %s " + quoted]).decode(),
+          folder)
     for words in (("jobs", "box"), ("ps",), ("folder", "box"), ("history", "-C", folder)):
         texts += [good(place, *words), show(place, *words, columns=500)[1]]
     for text in texts:
