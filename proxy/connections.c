@@ -11,6 +11,7 @@
 #include "common/fd.h"
 #include "proxy/address_rules.h"
 #include "proxy/dial.h"
+#include "proxy/tls_context.h"
 #include "proxy/tls_end.h"
 
 enum { TICK_MS = 250 };
@@ -64,7 +65,7 @@ connections_new(const struct connections_world *world,
     connections->asks = asks_new(world->poller, &asks_callbacks, connections);
     connections->interception = (struct interception){
         .to_servers = world->to_servers,
-        .to_guests = tls_end_context(TLS_server_method()),
+        .to_guests = tls_context_new(TLS_server_method()),
         .leaves = leaves_new(request_leaf, connections),
         .policy = &connections->policy,
         .secrets = secrets_new(),

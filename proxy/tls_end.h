@@ -3,8 +3,7 @@
  * tls_end - one end of an intercepted connection: TLS on a socket, or plain
  * bytes.
  *
- * TLS 1.2 and 1.3 only; no renegotiation, early data, compression, session
- * cache or tickets. The guest's handshake stops after its ClientHello until the
+ * The guest's handshake stops after its ClientHello until the
  * server's certificate was checked (tls_end_go_on()). A client that closes the
  * connection without close_notify is not an error, but the caller can see it.
  *
@@ -34,11 +33,7 @@ enum tls_progress {
 /* The most that a read can return at once: a record (RFC 8446, 5.1). */
 enum { TLS_RECORD_MAX = 16 << 10 };
 
-/* Return a context with the common settings, with a security level that refuses
- * short keys and SHA-1; NULL without memory. */
-SSL_CTX *tls_end_context(const SSL_METHOD *method);
-
-/* Set up a context for tls_end_new_guest(). Return false without memory. */
+/* Set up a context of tls_context.h for tls_end_new_guest(). */
 void tls_end_prepare_guests(SSL_CTX *context);
 
 /* fd is borrowed. context: NULL for plain bytes. Return NULL without memory. */

@@ -8,11 +8,12 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "proxy/tls_end.h"
+#include "proxy/tls_context.h"
 
 /* The longest chain of a server: certificates, and bytes of them all. */
 enum { DEPTH_MAX = 10, CHAIN_MAX = 32 << 10 };
@@ -91,7 +92,7 @@ SSL_CTX *tls_trust_load(int fd, GError **error)
 
     if (!content)
         return NULL;
-    context = tls_end_context(TLS_client_method());
+    context = tls_context_new(TLS_client_method());
     list = BIO_new_mem_buf(content->data, (int)content->len);
     if (context && list) {
         X509_STORE *store = SSL_CTX_get_cert_store(context);

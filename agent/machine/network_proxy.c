@@ -176,41 +176,32 @@ static void report_connection(struct network_proxy *proxy, json_t *payload)
                    proxy->opaque);
 }
 
-static void record(struct network_proxy *proxy, json_t *payload)
+/* Return the rule that would allow it, or NULL: a new string. */
+static char *hint_of(const struct network_proxy *proxy, json_t *payload)
 {
-    g_autofree char *allow = network_hint_check(
+    return network_hint_check(
         &proxy->policy, json_string_value(json_object_get(payload, "name")),
         json_string_value(json_object_get(payload, "allow")));
-
-    network_records_add(proxy->records, payload, allow);
-}
-
-static void record_request(struct network_proxy *proxy, json_t *payload)
-{
-    g_autofree char *allow = network_hint_check(
-        &proxy->policy, json_string_value(json_object_get(payload, "name")),
-        json_string_value(json_object_get(payload, "allow")));
-
-    network_records_add_request(proxy->records, payload, allow);
 }
 
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
     struct network_proxy *proxy = opaque;
+    g_autofree char *hint = hint_of(proxy, payload);
 
     if (strcmp(type, "event.resolve") == 0)
         resolve(proxy, payload);
     else if (strcmp(type, "event.certificate") == 0)
         network_certificates_request(proxy->certificates, proxy->used, payload);
     else if (strcmp(type, "event.request") == 0)
-        record_request(proxy, payload);
+        network_records_add_request(proxy->records, payload, hint);
     else if (strcmp(type, "event.requests_untold") == 0)
         network_records_miss_requests(proxy->records, payload);
     else if (strcmp(type, "event.connections_untold") == 0)
         network_records_miss(proxy->records, payload);
     else if (strcmp(type, "event.connection") == 0) {
-        record(proxy, payload);
+        network_records_add(proxy->records, payload, hint);
         report_connection(proxy, payload);
     } else
         network_asks_take(proxy->asks, link, &proxy->policy, type, payload);
