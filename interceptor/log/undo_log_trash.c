@@ -113,18 +113,20 @@ static int remove_folder(int fd, const struct dirent *entry, void *opaque)
     const char *name = entry->d_name;
     fd_auto int folder = -1;
     struct stat st;
-    int rc;
+    int blobs, rc;
 
     if (name[0] == '.')
         return 0;
     folder = sys_openat(fd, name, UNDO_LOG_DIR_FLAGS, 0);
-    rc = folder < 0 ? folder
-                    : sys_dir_each(folder, STEP_BLOBS, remove_blob, removal);
+    blobs = folder < 0 ? folder
+                       : sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
+    rc = is_absent(blobs) ? 0 : sys_dir_each_fd(blobs, remove_blob, removal);
     /* A whole discarded log has an unknown size: leave it to the thread. */
-    if ((rc == 0 || is_absent(rc)) && removal->budget && folder >= 0 &&
+    if (rc == 0 && removal->budget && folder >= 0 &&
         sys_stat_name(folder, "steps", &st) == 0)
         return 1;
-    if (rc == 0 || is_absent(rc))
+    /* Not before all links are forgotten: another file may get the number. */
+    if (rc == 0)
         rc = sys_remove_tree(fd, name);
     if (rc < 0)
         warn_left(rc);

@@ -135,11 +135,14 @@ static int open_for_removal(int dirfd, const char *name)
 static int remove_child(int fd, const struct dirent *entry, void *opaque)
 {
     struct removal *removal = opaque;
-    int child, rc;
+    int rc = sys_unlinkat(fd, entry->d_name, 0), child = -ENOTDIR;
 
-    if (sys_unlinkat(fd, entry->d_name, 0) == 0)
+    if (rc == -EISDIR || rc == -EPERM)
+        child = open_for_removal(fd, entry->d_name);
+    if (child == -ENOTDIR) { /* removed, or the file stays */
+        note_error(removal, rc);
         return 0;
-    child = open_for_removal(fd, entry->d_name);
+    }
     if (child >= 0)
         sys_chmod_fd(child, 0700); /* moving its children needs the mode */
     rc = sys_dir_each_fd(child, remove_below, removal);
