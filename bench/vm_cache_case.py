@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work on 7,000 paths in two guests, which differ in the daemon's --cache.
+
+    never  the guest asks for each name and attribute again
+    lease  it may keep them for 50 ms (virtiofs/fuse/fuse_lease.h)
+
+Both run at once, on the image 'debian', and work in turn. The times are the guest's."""
+
+import os
+import subprocess
+
+from measure import Result, Skipped, fresh_folder, in_turn, settle
+from sandbox import CACHE, Sandbox, program
+
+PREPARE = """
+mkdir tree repo unpacked
+for d in $(seq 1 $((FILES / 20))); do
+    mkdir tree/$d
+    for f in $(seq 1 20); do echo $d $f > tree/$d/$f; done
+done
+tar -cf tree.tar tree
+git -C repo init -q
+cp -r tree repo
+git -C repo add .
+git -C repo -c user.name=x -c user.email=x@example.org commit -qm all
+"""
+
+# Name, the factor that is wanted, the command.
+TASKS = (
+    ("find", 5, "find tree"),
+    ("status", 5, "git -C repo status --porcelain"),
+    ("copy", 1.5, "cp -r tree copy"),
+    ("remove", 1.5, "rm -rf copy"),
+    ("unpack", 1.3, "tar -xf tree.tar -C unpacked"),
+)
+TIMED = """
+s=$(date +%s%N)
+"$@" > /dev/null
+e=$(date +%s%N)
+echo $((e - s))
+"""
+WRAPPER = """#!/bin/bash
+exec '{build}/stepback-virtiofsd' "${{@/--cache=lease/--cache=never}}"
+"""
+
+
+def never_folder(settings, path):
+    """Make a folder of helper programs whose daemon has --cache=never."""
+    os.mkdir(path)
+    for name in os.listdir(settings.build):
+        if name != "stepback-virtiofsd":
+            os.symlink(os.path.join(settings.build, name), f"{path}/{name}")
+    with open(path + "/stepback-virtiofsd", "w", encoding="utf-8") as file:
+        file.write(WRAPPER.format(build=settings.build))
+    os.chmod(path + "/stepback-virtiofsd", 0o755)
+    return path
+
+
+class Guest(Sandbox):
+    def __init__(self, settings, base, files, libexec):
+        self.base = fresh_folder(base)
+        self.share = base + "/share"
+        self.folder = []
+        self.program, environment = program(settings)
+        self.env = dict(os.environ, XDG_STATE_HOME=base + "/state",
+                        XDG_RUNTIME_DIR=base + "/run", **environment,
+                        STEPBACK_LIBEXECDIR=libexec or never_folder(
+                            settings, base + "/libexec"))
+        for path in (base + "/run", self.share):
+            os.mkdir(path, 0o700)
+        subprocess.run(["bash", "-ec", PREPARE.replace("FILES", str(files))],
+                       cwd=self.share, check=True)
+        self.run("up", "--accel=tcg", "--image=debian", "--no-network")
+
+    def round(self):
+        numbers = {}
+        for name, _, command in TASKS:
+            settle()
+            numbers[name] = int(self.exec(
+                "sh", "-c", TIMED, "sh", *command.split(), step="one")) / 1e9
+        self.exec("sh", "-c", "rm -rf unpacked/*")
+        return numbers
+
+
+def case_vm_cache(settings):
+    result = Result("vm-cache", "work on a folder in a guest, by --cache")
+    guests = {}
+    files = settings.scaled(6600, 40)
+    try:
+        if not os.path.exists(CACHE + "/stepback/guest/debian/image.json"):
+            raise Skipped("there is no guest image 'debian'")
+        for name, libexec in (("never", None), ("lease", settings.build)):
+            guests[name] = Guest(settings, f"{settings.work}/vm-{name}", files,
+                                 libexec)
+        in_turn(result, {name: guest.round for name, guest in guests.items()},
+                settings.rounds)
+    except Skipped as reason:
+        result.skipped["lease"] = str(reason)
+        return result
+    finally:
+        for guest in guests.values():
+            guest.stop()
+    for name, factor, _ in TASKS:
+        result.ratio("lease", name, "never", most=1 / factor)
+    return result
