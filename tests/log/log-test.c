@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "common/fd.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log.h"
 #include "interceptor/log/undo_log_parts.h"
-#include "interceptor/sys/fault.h"
 #include "interceptor/sys/sys.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/world.h"
@@ -194,36 +192,6 @@ static void ul01_records(void)
     close(dirfd);
     OK(sys_remove_tree(AT_FDCWD, folder));
 }
-
-#ifdef STEPBACK_FAULT_INJECTION
-/* "Not a directory" would say that there is nothing to remove. */
-static void error_of_removal(void)
-{
-    static struct fault_board board;
-    g_autofree char *folder = g_dir_make_tmp("log-test-XXXXXX", NULL);
-    fd_auto int dir = open(folder, O_RDONLY | O_DIRECTORY);
-
-    fault_use(&board);
-    for (unsigned point = 1; point == 1 || board.fired; point++) {
-        const struct fault_plan plan = { FAULT_ERRNO, point, EIO };
-        int rc;
-
-        mkdirat(dir, "top", 0700);
-        mkdirat(dir, "top/below", 0700);
-        mknodat(dir, "top/below/file", S_IFIFO | 0600, 0);
-        mknodat(dir, "top/file", S_IFIFO | 0600, 0);
-        fault_set(&board, &plan);
-        rc = sys_remove_tree(dir, "top");
-        fault_set(&board, NULL);
-        /* A mode that cannot be changed may be enough. */
-        if (board.fired && strcmp(board.call, "chmod") != 0)
-            g_assert_cmpint(rc, ==, -EIO);
-        else
-            g_assert_cmpint(rc, ==, 0);
-    }
-    g_assert_cmpint(unlinkat(AT_FDCWD, folder, AT_REMOVEDIR), ==, 0);
-}
-#endif
 
 /* ---- layout -------------------------------------------------------------- */
 
@@ -514,9 +482,6 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/log/UL-01/records", ul01_records);
-#ifdef STEPBACK_FAULT_INJECTION
-    g_test_add_func("/log/error-of-removal", error_of_removal);
-#endif
     world_add_cases("/log", WORLD_WITHOUT_9P, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }
