@@ -144,11 +144,51 @@ static gboolean check_value(const struct option_use *use, char **argv,
     return TRUE;
 }
 
+/* Options of which a silent last one could change the wrong folder or steps.
+ * Those that a shell's alias sets and a user overrides are not here. */
+static const struct {
+    const char *name, *remedy;
+} single_options[] = {
+    { "directory", "name one folder" },
+    { "undo-dir", "name one folder" },
+    { "step", "name one step" },
+    { "to", "name one step" },
+};
+
+/* Refuse the second use of an option in single_options. *seen: a bit for each
+ * of them. */
+static gboolean check_single(const struct option_use *use, const char *command,
+                             unsigned *seen, GError **error)
+{
+    bool is_run = strcmp(command, "run") == 0 || strcmp(command, "mcp") == 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(single_options); i++) {
+        const char *name = single_options[i].name;
+
+        if ((use->entry->arg != G_OPTION_ARG_STRING &&
+             use->entry->arg != G_OPTION_ARG_FILENAME) ||
+            strcmp(use->entry->long_name, name) != 0)
+            continue;
+        if (*seen & 1U << i) {
+            g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                        "%s%.*s: given twice; %s%s", dashes(use), (int)use->len,
+                        use->name, single_options[i].remedy,
+                        is_run && i == 0 ? ", or start a sandbox over several "
+                                           "with '" CLI_PROGRAM " up'"
+                                         : "");
+            return FALSE;
+        }
+        *seen |= 1U << i;
+    }
+    return TRUE;
+}
+
 gboolean cli_words_check(const char *command, const GOptionEntry *entries,
                          bool strict, int argc, char **argv, GError **error)
 {
     struct option_words words = { entries, argc, argv, strict, 0, NULL };
     struct option_use use;
+    unsigned seen = 0;
 
     while (option_words_next(&words, &use)) {
         if (!use.entry && is_help(&use))
@@ -158,7 +198,8 @@ gboolean cli_words_check(const char *command, const GOptionEntry *entries,
             return FALSE;
         }
         if (option_words_takes_value(use.entry) &&
-            !check_value(&use, argv, error))
+            (!check_value(&use, argv, error) ||
+             !check_single(&use, command, &seen, error)))
             return FALSE;
     }
     return option_words_check_flags(entries, argc, argv, strict, error);

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 
 /* Refuse unknown options, missing values, numbers that are none, and values of
- * options that take none. A short option with its value in one word, as in
+ * options that take none; and a second -C, --undo-dir, --step or --to, of which
+ * GOption would keep the last. A short option with its value in one word, as in
  * "-p8080:80", is replaced by the long one, as GOption does not know this form.
  * command: for the remedy. */
 gboolean cli_words_check(const char *command, const GOptionEntry *entries,

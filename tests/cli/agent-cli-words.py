@@ -290,6 +290,32 @@ def mistyped_options(place):
 
 
 @test
+def an_option_that_chooses_what_to_change_is_given_once(place):
+    """a second -C, --undo-dir, --step or --to is an error, not the silent winner"""
+    steps(place, "echo 1 > one")
+    for command in ("undo", "redo", "preview", "diff", "history", "run -- x",
+                    "mcp"):
+        verb, *rest = command.split()
+        status, out, err = call(place, verb, "-C", "/nowhere", "--directory",
+                                place.share, *rest)
+        equal((command, status, out), (command, 2, b""))
+        contains(err, "--directory: given twice; name one folder")
+    contains(call(place, "run", "-C/a", "-C/b", "--", "x")[2],
+             "or start a sandbox over several with 'stepback up'")
+    for words, said in ((["--to=1", "--to=1"], "--to: given twice; name one step"),
+                        (["--step=1", "--step", "1"], "--step: given twice"),
+                        (["--undo-dir=/a", "--undo-dir=/a"],
+                         "--undo-dir: given twice; name one folder")):
+        status, out, err = call(place, "undo", *words, "-C", place.share)
+        equal((words, status, out, os.listdir(place.share)),
+              (words, 2, b"", ["one"]))
+        contains(err, "stepback: undo: " + said)
+    equal(call(place, "diff", "--color=never", "--color=always", "-C",
+               place.share)[0], 0)
+    equal(call(place, "diff", "-C", place.share, "--", "-C", "-C")[0], 1)
+
+
+@test
 def errors_name_the_next_command(place):
     """an error ends with what to type next"""
     status, out, err = call(place, "redo", "-C", place.share)

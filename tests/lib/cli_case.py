@@ -18,7 +18,8 @@ def call(place, *words, **env):
 
 
 def run(place, *words):
-    return call(place, "run", "-C", place.share, "--accel", "tcg", *words)
+    folder = () if "-C" in words else ("-C", place.share)
+    return call(place, "run", *folder, "--accel", "tcg", *words)
 
 
 def without_script(name):
