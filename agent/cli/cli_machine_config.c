@@ -103,6 +103,25 @@ static gboolean apply(struct session_config *config,
     return cli_guest_apply(&machine->guest, config, error);
 }
 
+/* Drop the defaults of config.ini that the kind of isolation has no use for,
+ * and refuse such options of the command line. */
+static gboolean fit_isolation(struct session_config *config,
+                              const struct cli_machine *machine, GError **error)
+{
+    if (config->isolation != ISOLATION_LOCAL) {
+        if (!machine->rootfs)
+            g_clear_pointer(&config->rootfs, g_free);
+        return TRUE;
+    }
+    if (machine->image)
+        return session_config_refuse_image(config, machine->image, error);
+    if (machine->accel)
+        return session_config_refuse_accel(error);
+    replace(&config->image, GUEST_IMAGE_DEFAULT);
+    config->accel = ACCEL_AUTO;
+    return TRUE;
+}
+
 /* Only what the command line has. */
 static void apply_own(struct session_config *config,
                       const struct cli_machine *machine)
@@ -132,6 +151,7 @@ static gboolean fill(struct session_config *config,
            cli_defaults_check_place(config, error) &&
            apply(config, machine->defaults, error) &&
            apply(config, machine, error) &&
+           fit_isolation(config, machine, error) &&
            cli_guest_add_host(&machine->guest, &machine->defaults->guest,
                               config, error) &&
            cli_ports_parse(machine->publish, config->ports, error) &&

@@ -8,6 +8,7 @@
 #include <sys/sysinfo.h>
 
 #include "agent/machine/certificate_authority.h"
+#include "agent/machine/guest_image.h"
 #include "agent/machine/guest_trust.h"
 #include "agent/machine/session_bus.h"
 #include "agent/machine/share_check.h"
@@ -130,6 +131,41 @@ static gboolean check_rootfs(const struct session_config *config,
     return FALSE;
 }
 
+gboolean session_config_refuse_image(const struct session_config *config,
+                                     const char *image, GError **error)
+{
+    g_autofree char *rootfs = g_strdup_printf(
+        "for the system of this image in local isolation, use --rootfs=%s "
+        "(\"rootfs\")",
+        image);
+
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "--image (\"image\"): only for a virtual machine; %s",
+                config->rootfs ? "omit it, as --rootfs (\"rootfs\") names the "
+                                 "system of the sandbox"
+                               : rootfs);
+    return FALSE;
+}
+
+gboolean session_config_refuse_accel(GError **error)
+{
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                        "--accel (\"accel\"): only for a virtual machine; omit "
+                        "it, or use --isolation=vm");
+    return FALSE;
+}
+
+/* Local isolation boots no image; local_check_config() has the options whose
+ * default is none. */
+static gboolean check_image(const struct session_config *config, GError **error)
+{
+    if (config->isolation != ISOLATION_LOCAL)
+        return TRUE;
+    if (strcmp(config->image, GUEST_IMAGE_DEFAULT) != 0)
+        return session_config_refuse_image(config, config->image, error);
+    return config->accel == ACCEL_AUTO || session_config_refuse_accel(error);
+}
+
 gboolean session_config_check_memory(const struct session_config *config,
                                      GError **error)
 {
@@ -152,7 +188,8 @@ gboolean session_config_check_memory(const struct session_config *config,
 gboolean session_config_check(const struct session_config *config,
                               GError **error)
 {
-    return check_rootfs(config, error) && session_bus_check(config, error) &&
+    return check_rootfs(config, error) && check_image(config, error) &&
+           session_bus_check(config, error) &&
            (config->isolation != ISOLATION_VM ||
             session_config_check_memory(config, error)) &&
            check_ports(config, error) &&

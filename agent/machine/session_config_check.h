@@ -13,6 +13,12 @@
 gboolean session_config_check_memory(const struct session_config *config,
                                      GError **error);
 
+/* Fail with ERROR_INVALID_FIELD, as local isolation boots no image and has no
+ * accelerator: for callers that know that the user has given one. */
+gboolean session_config_refuse_image(const struct session_config *config,
+                                     const char *image, GError **error);
+gboolean session_config_refuse_accel(GError **error);
+
 /* Check a configuration, and complete its folders. Fails with
  * ERROR_INVALID_FIELD, ERROR_INVALID_DIRECTORY or ERROR_NO_NETWORK. */
 gboolean session_config_check(const struct session_config *config,

@@ -140,8 +140,9 @@ class Server:
 
     def __init__(self, place, *options, env=None, **client):
         self.errors = tempfile.TemporaryFile()
+        accel = () if "--isolation=local" in options else ("--accel=tcg",)
         self.process = subprocess.Popen(
-            [PROGRAM, "mcp", "-C", place.share, "--accel=tcg", *options],
+            [PROGRAM, "mcp", "-C", place.share, *accel, *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
             env=place.environment(**(env or {})))
         self.client = Client(self.process.stdout, self.process.stdin, **client)

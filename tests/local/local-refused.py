@@ -92,6 +92,33 @@ def machine_options(place):
 
 
 @sandbox_test
+def image_and_accelerator(place):
+    """--image and --accel are refused by name; as defaults of config.ini, they are
+    those of virtual machines, and rootfs is that of local isolation"""
+    need()
+    refused(place, '--image ("image"): only for a virtual machine', "--rootfs=debian",
+            options=("--no-network", "--image=debian"))
+    refused(place, "--rootfs=minimal", options=("--no-network", "--image=minimal"))
+    refused(place, "omit it, as --rootfs", options=("--no-network", "--image=x",
+                                                    "--rootfs=x"))
+    refused(place, '--accel ("accel"): only for a virtual machine',
+            options=("--no-network", "--accel=tcg"))
+    for field, value in (("image", "debian"), ("accel", "tcg")):
+        agent = Agent(place)
+        number, message = agent.error("session.start", isolation="local",
+                                      vm={field: value},
+                                      working_directories=[{"path": place.share}])
+        equal(number, 1004)
+        contains(message, '("%s"): only for a virtual machine' % field)
+        agent.close()
+    os.makedirs(place.root + "/config/stepback")
+    with open(place.root + "/config/stepback/config.ini", "w") as file:
+        file.write("[defaults]\nimage = debian\naccel = tcg\n")
+    status, out, err = run(place, "echo", "x")
+    equal((status, out), (0, "x\n"))
+
+
+@sandbox_test
 def codes(place):
     """the API has a stable code for each"""
     need()
