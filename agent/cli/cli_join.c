@@ -65,8 +65,8 @@ bool cli_join_find(const char *dir, bool exact,
     if (found->len <= 1)
         return true;
     names = cli_sandbox_names(found);
-    cli_options_failed("sandboxes %s run over this folder; use --new for a "
-                       "machine of its own, or stop all but one",
+    cli_options_failed("sandboxes %s run over this folder or one above it; "
+                       "choose one by its folder with -C, or stop all but one",
                        names);
     return false;
 }
@@ -86,9 +86,9 @@ bool cli_join_check(const struct sandbox_record *record,
     if (!option)
         return true;
     cli_options_failed("sandbox %s runs over this folder without this %s; "
-                       "leave the option out, stop the sandbox, or add --new "
-                       "with another folder",
-                       record->name, option);
+                       "leave the option out, stop the sandbox with "
+                       "'" CLI_PROGRAM " stop %s', or use another folder (-C)",
+                       record->name, option, record->name);
     return false;
 }
 

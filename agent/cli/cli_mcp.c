@@ -16,6 +16,7 @@
 
 #include "agent/base/log_stream.h"
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_busy.h"
 #include "agent/cli/cli_join.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_machine_config.h"
@@ -218,6 +219,11 @@ static int join_or_serve(const struct mcp_options *options)
 {
     g_autoptr(sandbox_record) record = NULL;
 
+    const struct cli_place *place = &options->machine.place;
+
+    if (options->own && !place->undo_dir &&
+        !cli_busy_check_new("mcp", place->dir ? place->dir : "."))
+        return CLI_FAILED;
     if (!options->own && !find_sandbox(options, &record))
         return CLI_FAILED;
     return record ? join(record) : serve(options);

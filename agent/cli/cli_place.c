@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_busy.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_summary.h"
@@ -386,11 +387,10 @@ static char *remedy(const struct cli_place *place, const GError *error)
                         "add --force");
     case ERROR_STEP_ACTIVE:
         return g_strdup(
-            "A command runs in the folder (stepback run, or the "
-            "session of a frontend or an assistant): wait for its "
-            "end, or stop the command. If a client of the control socket "
-            "has left a step open, close it there, or restart the "
-            "file server, which rolls it back.");
+            "A command of 'stepback run', of a frontend or of an assistant "
+            "runs in the folder: wait for its end, or stop the command. If a "
+            "file server without a machine serves the folder, its client must "
+            "close the step; a restart of the server rolls the step back.");
     case ERROR_NOTHING_TO_UNDO:
     case ERROR_NOTHING_TO_REDO:
     case ERROR_NOT_FOUND:
@@ -404,11 +404,16 @@ int cli_place_failed(const struct cli_place *place, const GError *error,
                      json_t *data, bool json)
 {
     g_autofree char *help = remedy(place, error);
+    g_autofree char *busy = NULL;
 
     if (json) {
         print_json_error(error, data);
         return CLI_FAILED;
     }
+    if (error_code_of(error) == ERROR_STEP_ACTIVE)
+        busy = cli_busy_describe(place->dir ? place->dir : ".");
+    if (busy)
+        return cli_options_failed("%s", busy);
     cli_options_failed("%s", error->message);
     if (help)
         fprintf(stderr, "%s\n", help);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_busy.h"
 #include "agent/cli/cli_hints.h"
 #include "agent/cli/cli_join.h"
 #include "agent/cli/cli_lookup.h"
@@ -329,6 +330,15 @@ static const char *what_starts(void *opaque)
     return status.waits_for;
 }
 
+/* With --undo-dir, the file server finds whether the log is in use. */
+static bool check_new(const struct run_options *options)
+{
+    const struct cli_place *place = &options->machine.place;
+
+    return !options->own || place->undo_dir ||
+           cli_busy_check_new("run", place->dir ? place->dir : ".");
+}
+
 static int run_command(struct run *run, const struct run_options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -336,6 +346,10 @@ static int run_command(struct run *run, const struct run_options *options)
 
     if (!config) {
         cli_options_failed("%s", error->message);
+        return CLI_RUN_FAILED;
+    }
+    if (!check_new(options)) {
+        session_config_free(config);
         return CLI_RUN_FAILED;
     }
     if (!catch_signals(run)) {

@@ -173,6 +173,25 @@ def a_command_waits_for_its_turn(place):
 
 
 @test
+def undo_beside_a_job(place):
+    """undo, redo and preview name the job that runs, and how to end it"""
+    with sandbox(place) as box:
+        box.text("exec", "-d", "--step=none", "--", "sleep", "1000")
+        box.text("exec", "-d", "--", "sleep", "1000", *(50 * ["1"]))
+        assert eventually(lambda: any("step_id" in job for job in box.jobs()), 20)
+        for words in (["undo"], ["redo"], ["preview"], ["undo", "--discard", "-y"],
+                      ["undo", "--", "x"]):
+            done = box.run(*words)
+            equal((words, done.returncode, done.stdout, done.stderr.decode()), (
+                words, 1, b"", "stepback: sandbox share: job 2 (sleep 1000" +
+                13 * " 1" + " ...) runs in this folder; wait for it with 'stepback "
+                "job wait share 2', or end it with 'stepback job kill share 2'\n"))
+        box.text("job", "kill", "share", "2")
+        equal(box.run("job", "wait", "share", "2").returncode, 143)
+        contains(box.run("undo").stderr.decode(), "nothing to undo")
+
+
+@test
 def keys_while_it_waits(place):
     """on a terminal, the keys that detach work while a command waits for its
     turn, and while it does not read what was pasted; Ctrl-C gives up the wait"""

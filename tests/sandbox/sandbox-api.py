@@ -310,7 +310,14 @@ def conflicting_run(place):
     equal(run(place, "--memory=256", "--network=open", "--", "exit 3")[0], 3)
     code, _, err = run(place, *VM, "--new", "--", "exit 0")
     equal(code, 125)  # the sandbox has the undo log
-    contains(err, "undo log")
+    equal(err, "stepback: run: --new: sandbox share runs over this folder and has "
+          "its undo log; leave --new out to use the sandbox, stop it with 'stepback "
+          "stop share', or name another log with --undo-dir\n")
+    equal(call(place, "mcp", "--new")[::2], (1, err.replace("run:", "mcp:")))
+    code, _, err = run(place, *VM, "--new", "--undo-dir",
+                       place.root + "/.stepback/share", "--", "exit 0")
+    equal(code, 125)
+    contains(err, "another stepback process uses this folder")
     os.mkdir(place.root + "/other")
     equal(run(place, *VM, "-C", place.root + "/other", "--", "exit 5")[0], 5)
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_busy - the sandbox that keeps a folder busy, and how to wait for it or
+ * end it, for messages.
+ */
+#ifndef AGENT_CLI_CLI_BUSY_H
+#define AGENT_CLI_CLI_BUSY_H
+
+#include <stdbool.h>
+
+/* Return which job of which sandbox has a step open in the folder dir, and how
+ * to wait for its end: a new string, or NULL if no sandbox is known to. */
+char *cli_busy_describe(const char *dir);
+
+/* For --new: check that no sandbox runs over the very folder dir, whose undo
+ * log a second machine would need. Otherwise print the error, which begins with
+ * the command's name, and return false. */
+bool cli_busy_check_new(const char *command, const char *dir);
+
+#endif
