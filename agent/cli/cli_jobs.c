@@ -24,7 +24,9 @@
 #include "common/errors.h"
 #include "common/json_bytes.h"
 
-enum { POLL_MS = 200, WAIT_MAX_MS = G_MAXINT };
+/* SIGKILL follows SIGTERM after 2 s, and the machine gives the job up 8 s later
+ * (exec.c). */
+enum { POLL_MS = 200, WAIT_MAX_MS = G_MAXINT, KILL_WAIT_MS = 15000 };
 
 /* ---- jobs ---------------------------------------------------------------- */
 
@@ -294,6 +296,24 @@ static int wait_for(struct sandbox_record *record, gint64 id)
     return code < 0 ? CLI_RUN_FAILED : code;
 }
 
+/* Wait for the end of an execution that is being ended. */
+static int wait_ended(const struct sandbox_record *record, gint64 id)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *answer = api_link_ask_once(
+        sandbox_record_socket(record, "api_socket"), "exec.wait",
+        json_pack("{s:I}", "exec_id", (json_int_t)id), KILL_WAIT_MS, &error);
+
+    json_decref(answer);
+    if (answer || error_code_of(error) != ERROR_TIMEOUT)
+        return CLI_OK;
+    return cli_options_failed("execution %" G_GINT64_FORMAT ": has not ended "
+                              "after %d s; '" CLI_PROGRAM
+                              " kill %s' ends the sandbox",
+                              id, KILL_WAIT_MS / 1000, record->name);
+}
+
+/* Without a signal, end the execution; return when it has ended. */
 static int send_kill(struct sandbox_record *record, gint64 id,
                      const char *signal_name)
 {
@@ -306,7 +326,7 @@ static int send_kill(struct sandbox_record *record, gint64 id,
     if (!answer)
         return failed(error);
     json_decref(answer);
-    return CLI_OK;
+    return signal_name ? CLI_OK : wait_ended(record, id);
 }
 
 int cli_job(int argc, char **argv)
@@ -317,8 +337,8 @@ int cli_job(int argc, char **argv)
         { "follow", 'f', 0, G_OPTION_ARG_NONE, &follow,
           "logs: go on until the execution ends", NULL },
         { "signal", 's', 0, G_OPTION_ARG_STRING, &signal_name,
-          "kill: send this signal (default: TERM, then KILL, to all of its "
-          "processes)",
+          "kill: send this signal, and do not wait (default: TERM, then KILL, "
+          "to all of its processes, and wait for their end)",
           "SIGNAL" },
         { NULL },
     };

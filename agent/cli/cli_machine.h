@@ -55,7 +55,7 @@ void cli_machine_clear(struct cli_machine *machine);
       0,                                                                       \
       G_OPTION_ARG_STRING,                                                     \
       &(machine)->image,                                                       \
-      "the guest image: minimal (default), debian",                            \
+      "the guest image: minimal (default), debian, standard",                  \
       "NAME" },                                                                \
         { "accel",                                                             \
           0,                                                                   \

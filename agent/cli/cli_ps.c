@@ -91,10 +91,12 @@ static void add_row(struct cli_table *table,
     const char *time = json_string_value(
         live ? json_object_get(record->run, "started")
              : json_object_get(record->end, "ended"));
+    g_autofree char *age = cli_table_age(time);
 
     cli_table_add(table, g_strdup(record->name),
                   g_strdup(sandbox_status_name(record->status)),
-                  cli_table_age(time),
+                  live || !time ? g_steal_pointer(&age)
+                                : g_strdup_printf("%s ago", age),
                   record->problem ? cli_options_printable(record->problem)
                                   : describe_folders(record));
     cli_table_paint(table, 0, PAINT_ID);

@@ -120,8 +120,16 @@ static gboolean remove_image(int images, const char *path, const char *name,
     g_autofree char *other = find_other(images, name);
     struct stat st;
 
-    if (fstatat(images, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(error, "find it", path, name);
+    if (fstatat(images, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        if (errno != ENOENT)
+            return fail(error, "find it", path, name);
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "guest image '%s': not found in %s; 'stepback image list' "
+                    "has those that exist, and --system removes one of all "
+                    "users",
+                    name, path);
+        return FALSE;
+    }
     if (other || !S_ISDIR(st.st_mode)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                     "%s/%s: not an image (%s); remove it by hand", path, name,

@@ -333,7 +333,8 @@ void session_folder_remove(struct session *session, struct folder_ref directory,
     if (index == 0) {
         reply_post_refusal(done, opaque, ERROR_INVALID_FIELD,
                            "the first folder cannot be removed, because "
-                           "commands start in it; stop the session instead");
+                           "commands start in it; stop the sandbox instead "
+                           "(stepback stop, or session.stop)");
         return;
     }
     change = change_new(session, index, done, opaque);

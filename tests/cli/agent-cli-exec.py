@@ -269,6 +269,11 @@ def background(place):
         id = box.text("exec", "-d", "--step=none", "--", "sleep", "99").strip()
         box.text("job", "kill", id)
         equal(box.run("job", "wait", id).returncode, 143)
+        id = box.text("exec", "-d", "--step=none", "--", "sh", "-c",
+                      "trap '' TERM; echo go; while :; do sleep 1; done").strip()
+        assert eventually(lambda: box.text("job", "logs", id) == "go\n", 20)
+        box.text("job", "kill", id)
+        equal([job["state"] for job in box.jobs()], ["ended"] * 3)
 
 
 @test

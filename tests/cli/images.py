@@ -186,7 +186,8 @@ def images_are_removed(place):
     equal(stat.S_IMODE(os.stat(images + "/.build.lock").st_mode), 0o600)
     equal(sorted(os.listdir(images)),
           [".build.lock", "apt", "link", "minimal", "other"])
-    refused(place, "image", "rm", "mine", part="mine: cannot find it: No such")
+    refused(place, "image", "rm", "mine", part="guest image 'mine': not found in %s; "
+            "'stepback image list' has those that exist" % images)
     refused(place, "image", "rm", "other", part="other: not an image (notes); "
             "remove it by hand")
     refused(place, "image", "rm", "link", part="link: not an image")
@@ -196,7 +197,7 @@ def images_are_removed(place):
     equal(sorted(os.listdir(images + "/other")),
           ["image.json", "initrd", "notes", "vmlinuz"])
     folder = system_image(place, "shared")
-    refused(place, "image", "rm", "shared", part="cannot find it")
+    refused(place, "image", "rm", "shared", part="--system removes one of all users")
     equal(good(place, "image", "rm", "--system", "shared"), "shared\n")
     equal(os.path.exists(folder), False)
 

@@ -3,6 +3,7 @@
 """The verbs of sandboxes: up, ps, inspect, stats, logs, stop, kill, rm, prune."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,7 +51,9 @@ def life(place):
           place.runtime + "/stepback/share")
     contains(good(place, "ps"), "running")
     equal(good(place, "ps", "-q"), "share\n")
+    refused(place, "folder", "rm", "share", part="stop the sandbox instead")
     equal(good(place, "stop"), "share\n")
+    assert re.match(r"share +stopped +\d+ s ago +/", good(place, "ps", "-a"))
     equal(listed(place)["share"]["reason"], "stopped")
     equal((place.processes(), good(place, "ps", "-q")), ([], ""))
     equal(os.path.exists(entry["api_socket"]), False)
