@@ -55,7 +55,9 @@ static gboolean parse_guest(struct copy_plan *plan, const char *place,
                     "of a file on the host",
                     place);
     if (!*path)
-        return fail(error, "no path after ':'; for the root directory write /",
+        return fail(error,
+                    "no path after ':'; write one, such as /root, or / for "
+                    "the root directory",
                     place);
     plan->sandbox = g_steal_pointer(&name);
     /* As with docker cp, relative to the root directory. */
@@ -85,9 +87,11 @@ struct copy_plan *cli_copy_parse(const char *from, const char *to,
     plan->in = is_host_path(from);
     if (plan->in == is_host_path(to))
         fail(error,
-             plan->in ? "one of the two must be NAME:PATH, a path in a sandbox"
-                      : "copies between two sandboxes are not supported; copy "
-                        "to the host first",
+             plan->in
+                 ? "one of the two must be NAME:PATH, a path in a sandbox; "
+                   "'stepback ps' lists the names"
+                 : "copies between two sandboxes are not supported; copy "
+                   "to the host first",
              to);
     else
         good = parse_host(plan, plan->in ? from : to, error) &&

@@ -10,6 +10,7 @@
 #include "agent/cli/cli_copy.h"
 #include "agent/cli/cli_copy_place.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/client/api_link.h"
 #include "common/errors.h"
@@ -128,6 +129,64 @@ static void copy(struct cp *cp, const struct copy_plan *plan,
                     plan->sandbox, plan->guest_path);
 }
 
+/* ---- the remedy ---------------------------------------------------------- */
+
+static bool says_missing(const char *message)
+{
+    return g_str_has_suffix(message, g_strerror(ENOENT)) ||
+           g_str_has_suffix(message, "No such file or directory") || /* guest */
+           g_str_has_suffix(message, "no such directory");
+}
+
+/* Return the directory that a path to copy to needs: a new string. */
+static char *directory_of(const char *path)
+{
+    return g_str_has_suffix(path, "/") ? g_strdup(path)
+                                       : g_path_get_dirname(path);
+}
+
+/* Return what to do about a path that is not there, as a new string, or NULL.
+ */
+static char *remedy_of_missing(const struct copy_plan *plan,
+                               const char *message)
+{
+    bool in_guest = g_str_has_prefix(message, plan->sandbox) &&
+                    message[strlen(plan->sandbox)] == ':';
+    g_autofree char *dir = directory_of(in_guest       ? plan->guest_path
+                                        : plan->stream ? "."
+                                                       : plan->host_path);
+    g_autofree char *word = cli_place_quote_to_print(dir);
+
+    if (in_guest != plan->in) /* the source */
+        return in_guest ? g_strdup_printf("a path there begins at the root "
+                                          "directory; '" CLI_PROGRAM
+                                          " exec %s -- ls -a /' lists it",
+                                          plan->sandbox)
+                        : NULL;
+    return in_guest ? g_strdup_printf("make it with: " CLI_PROGRAM
+                                      " exec %s -- mkdir -p %s",
+                                      plan->sandbox, word)
+                    : g_strdup_printf("make it with: mkdir -p %s", word);
+}
+
+static char *remedy(const struct copy_plan *plan, const char *message)
+{
+    if (says_missing(message))
+        return remedy_of_missing(plan, message);
+    return g_str_has_suffix(message, "a directory cannot replace a file")
+               ? g_strdup("copy to another name, or remove the file first")
+               : NULL;
+}
+
+static int print_failure(const struct copy_plan *plan, const GError *error)
+{
+    g_autofree char *text = cli_options_printable(error->message);
+    g_autofree char *help = remedy(plan, error->message);
+
+    return cli_options_failed("cp: %s%s%s", text, help ? "; " : "",
+                              help ? help : "");
+}
+
 static int run(struct copy_plan *plan, const struct sandbox_record *record)
 {
     g_autoptr(GPtrArray) folders = sandbox_record_folders(record);
@@ -142,11 +201,8 @@ static int run(struct copy_plan *plan, const struct sandbox_record *record)
         copy(&cp, plan, link, &error);
     control_link_free(link);
     g_clear_error(&cp.error);
-    if (error) {
-        g_autofree char *text = cli_options_printable(error->message);
-
-        return cli_options_failed("cp: %s", text);
-    }
+    if (error)
+        return print_failure(plan, error);
     if (cp.skipped > 0)
         fprintf(stderr,
                 CLI_PROGRAM ": cp: skipped %" G_GINT64_FORMAT
@@ -181,7 +237,8 @@ int cli_cp(int argc, char **argv)
         return CLI_USAGE;
     if (argc != 3)
         return cli_options_wrong("cp: give a source and a target, one of them "
-                                 "as NAME:PATH");
+                                 "as NAME:PATH; for example: " CLI_PROGRAM
+                                 " cp box:/root/log .");
     plan = cli_copy_parse(argv[1], argv[2],
                           &(struct copy_options){ archive, follow, special },
                           &error);

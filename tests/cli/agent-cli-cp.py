@@ -73,18 +73,28 @@ def trees_go_both_ways(place):
 def errors_name_the_cause(place):
     """cp says what is wrong, on either side, and leaves no half file"""
     box = Box(place)
-    path = place.root + "/there"
+    path, file = place.root + "/there", place.root + "/file"
+    open(file, "w").close()
     try:
         for words, code, says in (
-                (("share:/no/such", place.root), 1, "/no/such: No such file"),
+                (("share:/no/such", place.root), 1, "share:/no/such: No such file or "
+                 "directory; a path there begins at the root directory; 'stepback exec "
+                 "share -- ls -a /' lists it"),
                 (("/no/such", "share:" + place.root), 1,
                  "/no/such: No such file"),
-                (("share:/etc/passwd", "/no/such/x"), 1, "/no/such"),
-                ((place.share, "share:/no/such/x"), 1, "/no/such"),
+                (("share:/etc/passwd", "/no/such/x"), 1,
+                 "/no/such: No such file or directory; make it with: mkdir -p /no/such\n"),
+                (("share:/etc/passwd", "/no/it's/"), 1,
+                 "; make it with: mkdir -p '/no/it'\\''s/'\n"),
+                ((place.share, "share:/no/such/x"), 1, "share:/no/such: No such file or "
+                 "directory; make it with: stepback exec share -- mkdir -p /no/such\n"),
+                (("share:/etc", file), 1, "; copy to another name, or remove the file"),
+                (("-r", "share:/a", "b"), 2, "-r: unknown option; leave it out"),
+                ((".", "share:"), 2, "share:: no path after ':'; write one, such as "),
                 ((place.share, "share:/mnt/working"), 1, "shared folder"),
-                (("a", "b"), 2, "NAME:PATH"),
+                (("a", "b"), 2, "NAME:PATH, a path in a sandbox; 'stepback ps' lists"),
                 (("nobody:/a", "b"), 1, "nobody"),
-                (("share:/a",), 2, "a source and a target")):
+                (("share:/a",), 2, "one of them as NAME:PATH; for example: ")):
             done = box.cp(*words)
             equal((words, done[0]), (words, code))
             contains(done[1], says)
