@@ -168,16 +168,6 @@ static enum verdict check_image_tools(const struct report *report)
                        remedy);
 }
 
-static const char *kvm_remedy(void)
-{
-    if (access(ACCEL_KVM_PATH, F_OK) < 0)
-        return "modprobe kvm_intel || modprobe kvm_amd (and virtualization "
-               "must be on in the firmware)";
-    if (access(ACCEL_KVM_PATH, R_OK | W_OK) < 0)
-        return "usermod -aG kvm \"$USER\" (then log in again)";
-    return NULL;
-}
-
 static enum verdict check_kvm(const struct report *report)
 {
     g_autofree char *why = NULL;
@@ -187,20 +177,20 @@ static enum verdict check_kvm(const struct report *report)
     return print_check(
         report, SLOW, "KVM",
         g_strdup_printf("%s; guests run with TCG, which is slow", why),
-        kvm_remedy());
+        accel_kvm_remedy(ACCEL_KVM_PATH, ACCEL_CPUINFO_PATH));
 }
 
 static enum verdict check_fuse(const struct report *report)
 {
-    if (access("/dev/fuse", R_OK | W_OK) == 0)
+    int reason = access("/dev/fuse", R_OK | W_OK) == 0 ? 0 : errno;
+
+    if (reason == 0)
         return print_check(report, GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
-    return print_check(
-        report, SLOW, "FUSE",
-        g_strdup_printf("/dev/fuse: %s; only mounting on the host "
-                        "and local isolation need it",
-                        g_strerror(errno)),
-        access("/dev/fuse", F_OK) < 0 ? "modprobe fuse"
-                                      : "chmod a+rw /dev/fuse (as root)");
+    return print_check(report, SLOW, "FUSE",
+                       g_strdup_printf("/dev/fuse: %s; only mounting on the "
+                                       "host and local isolation need it",
+                                       g_strerror(reason)),
+                       local_check_fuse_remedy(reason));
 }
 
 /* A program of another package that only one feature needs. */

@@ -35,6 +35,17 @@ char *local_check_find_bwrap(GError **error)
     return path;
 }
 
+const char *local_check_fuse_remedy(int reason)
+{
+    /* udev sets the mode again at each start of the host. */
+    return reason == EACCES || reason == EPERM
+               ? "run as root: chmod a+rw /dev/fuse; to keep the mode when the "
+                 "host restarts: echo 'KERNEL==\"fuse\", MODE=\"0666\"' "
+                 ">/etc/udev/rules.d/99-fuse.rules"
+               : "run as root: modprobe fuse; to load it at each start of the "
+                 "host: echo fuse >/etc/modules-load.d/fuse.conf";
+}
+
 gboolean local_check_fuse(GError **error)
 {
     fd_auto int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -45,9 +56,7 @@ gboolean local_check_fuse(GError **error)
     g_set_error(error, STEPBACK_ERROR, ERROR_NO_FUSE,
                 "/dev/fuse: %s, and local isolation serves the folders through "
                 "it; %s",
-                g_strerror(reason),
-                reason == EACCES ? "run as root: chmod a+rw /dev/fuse"
-                                 : "run as root: modprobe fuse");
+                g_strerror(reason), local_check_fuse_remedy(reason));
     return FALSE;
 }
 

@@ -19,6 +19,10 @@ struct local_ids;
  * ERROR_NO_BUBBLEWRAP and the remedy. */
 char *local_check_find_bwrap(GError **error);
 
+/* Return the remedy if /dev/fuse cannot be opened for this reason, an errno:
+ * static. */
+const char *local_check_fuse_remedy(int reason);
+
 /* Check that /dev/fuse can be used: ERROR_NO_FUSE and the remedy. */
 gboolean local_check_fuse(GError **error);
 

@@ -10,6 +10,7 @@
 #include <linux/kvm.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 
@@ -96,6 +97,25 @@ bool accel_kvm_usable(const char *kvm_path, const char *cpuinfo_path,
         return false;
     }
     return true;
+}
+
+const char *accel_kvm_remedy(const char *kvm_path, const char *cpuinfo_path)
+{
+    g_autofree char *reason = NULL;
+
+    if (!HOST_IS_X86_64)
+        return NULL;
+    /* Without the flag, neither a module nor a group helps. */
+    if (!cpu_can(cpuinfo_path, &reason))
+        return "switch virtualization (Intel VT-x, AMD-V) on in the firmware; "
+               "if this host is a virtual machine, switch on nested "
+               "virtualization on its own host; or use --isolation=local";
+    if (access(kvm_path, F_OK) < 0)
+        return "modprobe kvm_intel || modprobe kvm_amd (as root; and "
+               "virtualization must be on in the firmware)";
+    if (access(kvm_path, R_OK | W_OK) < 0)
+        return "usermod -aG kvm \"$USER\" (as root; then log in again)";
+    return NULL;
 }
 
 enum accel accel_choose(enum accel wanted, char **ret_warning)

@@ -27,6 +27,10 @@ enum accel accel_choose(enum accel wanted, char **ret_warning);
 bool accel_kvm_usable(const char *kvm_path, const char *cpuinfo_path,
                       char **ret_reason);
 
+/* Return what the user can do so that KVM is usable, or NULL if nothing is
+ * known. Static. */
+const char *accel_kvm_remedy(const char *kvm_path, const char *cpuinfo_path);
+
 #define ACCEL_KVM_PATH     "/dev/kvm"
 #define ACCEL_CPUINFO_PATH "/proc/cpuinfo"
 

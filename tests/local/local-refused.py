@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local isolation on a host that cannot have it, and folders that it refuses:
 each with a message of its own, exit code 125, and nothing left."""
+import json
 import os
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import call, left_of, need, run  # noqa: E402
+from local_case import USER, call, left_of, need, run  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import Agent, contains, equal, eventually, main  # noqa: E402
+from stdio_client import (Agent, Skip, contains, equal,  # noqa: E402
+                          eventually, main, test)
 
 
 def refused(place, *parts, options=("--no-network",), **more):
@@ -39,6 +41,38 @@ def no_device(place):
     need()
     refused(place, "/dev/fuse: No such file or directory", "modprobe fuse",
             wrapper=within("mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3"))
+
+
+@test
+def doctor_advice(place):
+    """doctor names no group and no module to a processor without virtualization, and
+    how the mode of /dev/fuse lasts"""
+    need()
+    if os.uname().machine != "x86_64":
+        raise Skip("KVM of x86_64")
+    cpuinfo = place.root + "/cpuinfo"
+    os.chmod(place.root, 0o755)
+    for flags, node, part in (("fpu", "true", "switch virtualization"),
+                              ("fpu", "mknod -m 600 /dev/kvm c 10 232",
+                               "on in the firmware; if this host is a virtual machine"),
+                              ("fpu vmx", "true", "modprobe kvm_intel"),
+                              ("svm fpu", "mknod -m 600 /dev/kvm c 10 232",
+                               'usermod -aG kvm "$USER"')):
+        with open(cpuinfo, "w") as file:
+            file.write("flags\t\t: %s\n" % flags)
+        wrapper = within("mount --bind %s /proc/cpuinfo && mount -t tmpfs -o mode=755 "
+                         "none /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 600 "
+                         "/dev/fuse c 10 229 && %s" % (cpuinfo, node))
+        out = call(place, "doctor", "--json", cwd="/", wrapper=(
+            *wrapper, "setpriv", "--reuid", str(USER), "--regid", str(USER),
+            "--clear-groups"))[1]
+        checks = {check["name"]: check["remedy"] for check in
+                  json.loads(out)["checks"] if "remedy" in check}
+        contains(checks["KVM"], part)
+        equal((flags, "usermod" in checks["KVM"], "modprobe" in checks["KVM"]),
+              (flags, "usermod" in part, "modprobe" in part))
+        contains(checks["FUSE"], "chmod a+rw /dev/fuse")
+        contains(checks["FUSE"], ">/etc/udev/rules.d/99-fuse.rules")
 
 
 @sandbox_test
