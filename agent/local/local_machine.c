@@ -13,7 +13,6 @@
  */
 #include "agent/local/local_machine.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -30,6 +29,7 @@
 #include "agent/machine/session_bus.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/unix_socket.h"
 
 enum {
     GUEST_STOP_MS = 2000,
@@ -200,15 +200,6 @@ static const struct child_callbacks child_callbacks = {
 
 /* ---- start --------------------------------------------------------------- */
 
-static bool make_pair(int type, int pair[2], GError **error)
-{
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) == 0)
-        return true;
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "cannot make a socket pair: %s", g_strerror(errno));
-    return false;
-}
-
 /* Half of the memory, as is usual: one full folder leaves room for processes.
  */
 static guint64 tmpfs_bytes(const struct machine *machine)
@@ -246,9 +237,10 @@ static gboolean begin(struct machine *machine, GError **error)
     if (!guest_trust_added(machine->trust, has_network(machine), &trusted,
                            error))
         return FALSE;
-    if (start_bus(machine, error) && make_pair(SOCK_SEQPACKET, wire, error) &&
-        make_pair(SOCK_STREAM, control, error) &&
-        make_pair(SOCK_STREAM, bulk, error)) {
+    if (start_bus(machine, error) &&
+        unix_socket_pair(SOCK_SEQPACKET, ERROR_VM_LAUNCH_FAILED, wire, error) &&
+        unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, control, error) &&
+        unix_socket_pair(SOCK_STREAM, ERROR_VM_LAUNCH_FAILED, bulk, error)) {
         const struct local_command command = {
             .helper = own->helper,
             .bwrap = own->bwrap,

@@ -21,7 +21,7 @@ static void scope_free(gpointer data)
     g_free(scope);
 }
 
-void guest_request_free(gpointer data)
+static void request_free(gpointer data)
 {
     struct guest_request *request = data;
 
@@ -34,7 +34,7 @@ void guest_request_free(gpointer data)
 
 GPtrArray *guest_request_new_list(void)
 {
-    return g_ptr_array_new_with_free_func(guest_request_free);
+    return g_ptr_array_new_with_free_func(request_free);
 }
 
 void guest_steps_free(struct guest_steps *steps)
@@ -121,7 +121,6 @@ const char *guest_request_find_refusal(const struct session *session,
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* Answer the request and forget it. */
 void guest_request_answer(struct session *session,
                           struct guest_request *request, gint64 step_id,
                           const char *text, const char *error)
@@ -211,7 +210,6 @@ bool guest_request_diff(struct session *session,
 
 /* ---- scopes -------------------------------------------------------------- */
 
-/* End this scope and those within it. Return false if there is none. */
 bool guest_scope_leave(struct guest_steps *steps, const char *name)
 {
     for (guint i = 0; i < steps->scopes->len; i++) {

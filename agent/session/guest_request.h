@@ -45,8 +45,6 @@ bool guest_steps_is_own(const struct guest_steps *steps, gint64 id);
 /* Return whether the open step belongs to the execution. */
 bool guest_steps_hold_turn(const struct execution *execution);
 
-void guest_request_free(gpointer data);
-
 /* Create session.guest_requests. */
 GPtrArray *guest_request_new_list(void);
 void guest_steps_free(struct guest_steps *steps); /* or NULL */
