@@ -21,7 +21,7 @@ from cli_case import without_script  # noqa: E402
 from local_case import lack  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from stdio_client import (BUILDDIR, FAKE_QEMU, PATIENCE, Skip, contains,  # noqa: E402
-                          equal, eventually, main, test)
+                          equal, main, test)
 
 CANARY = BUILDDIR + "/tests/lib/.libs/libcanary.so"
 PROGRAMS = """qemu-system-x86_64 qemu-img diff less most fusermount3 newuidmap newgidmap xdg-dbus-proxy

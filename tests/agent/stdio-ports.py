@@ -9,8 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from stdio_client import (Agent, contains, equal, eventually,  # noqa: E402
-                          main, test)
+from stdio_client import Agent, contains, equal, main, test  # noqa: E402
 
 NOTHING = {"allow": []}
 

@@ -15,7 +15,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from pty_client import Terminal  # noqa: E402
-from stdio_client import (PROGRAM, SRCDIR, alive, contains, equal,  # noqa: E402
+from stdio_client import (PROGRAM, SRCDIR, contains, equal,  # noqa: E402
                           eventually, main, test)
 
 PROMPT = "ready> "

@@ -14,7 +14,7 @@ from local_case import LOCAL, USER, call, give, good, need, run  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
 from stdio_client import (PROGRAM, Agent, contains, equal,  # noqa: E402
-                          eventually, main, snapshot, test)
+                          eventually, main, snapshot)
 
 WORK = """
 set -e
