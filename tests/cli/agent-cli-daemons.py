@@ -128,16 +128,13 @@ def refused_logs(place):
 @test
 def mount_of_the_dead(place):
     """a mount whose daemon was killed is reported with the command to end it"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.process.kill()
         daemon.process.wait(20)
         status, line = daemon_says(place, "--shared-dir", place.share,
                                    "--mount", daemon.seen)
         equal(status, 1)
         contains(line, "fusermount3 -u " + daemon.seen)
-    finally:
-        daemon.end()
 
 
 main()

@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from cli_case import Daemon, call, on_terminal  # noqa: E402
+from cli_case import Daemon, call, on_terminal, steps  # noqa: E402
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 
 
@@ -46,16 +46,13 @@ def diff(place):
         "ln -sf d link; printf 'line\\n' > 'tab\tand\"quote'; : > empty",
         "mv d/f 'new name'; rm long; mkdir long; echo 3 >> long/x",
         "echo 2 >> two; rm one; printf '\\377\\n' > \"$(printf 'n\\377')\"")
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         for number, command in enumerate(commands, 1):
             daemon.step(number, command)
             trees.append(tree(share))
             copies.append("%s/copy%d" % (place.root, number))
             shutil.copytree(share, copies[-1], symlinks=True)
         owned = call(place, "diff", "2", "-C", share)
-    finally:
-        daemon.end()
     equal(call(place, "diff", "2", "-C", share), owned)
     for number, copy in enumerate(copies, 1):
         status, patch, err = call(place, "diff", str(number), "-C", share)
@@ -83,8 +80,7 @@ def diff_of_renames_over(place):
         mkdir src; for i in 1 2 3 4 5 6 7; do seq ${i}0 > src/f$i.c; done
         ln -s f1.c src/link
         """], cwd=share, check=True)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         for number, command in enumerate((
                 "mv src/f3.c src/f4.c",
                 "mv src/f2.c src/f3.c; mv src/f1.c src/f2.c; echo > src/f1.c",
@@ -114,8 +110,6 @@ def diff_of_renames_over(place):
                 contains(told, "undo would change 2 paths (1 created, 1 renamed)")
                 told = call(place, "history", "-C", share)[1].decode()
                 contains(told, "2 paths changed (1 deleted, 1 renamed)")
-    finally:
-        daemon.end()
 
 
 @test
@@ -129,13 +123,10 @@ def diff_left_out(place):
         """], cwd=share, check=True)
     copy = place.root + "/copy"
     shutil.copytree(share, copy)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, r"printf 'b\0' > bin; chmod +x bin; rm gone; echo > big;"
                     r"chmod +x last; printf 'c\0' > made; echo b > text;"
                     r"ln -sf x linked; mv 'old name' moved; echo >> moved")
-    finally:
-        daemon.end()
     patch = call(place, "diff", "-C", share)[1]
     for line in (b"Binary files a/bin and b/bin differ (mode 100755, was 100644)",
                  b"Binary files a/gone and /dev/null differ",
@@ -165,12 +156,9 @@ def diff_of_closed_files(place):
         mkdir src; echo a > src/f1.c; echo a > src/f2.c; ln src/f2.c hard
         echo a > shut; echo a > open
         """], cwd=share, check=True)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "rm -rf src; chmod 000 hard; echo b > open;"
                     "echo b > shut; chmod 000 shut")
-    finally:
-        daemon.end()
     who = {}
     if os.geteuid() == 0:
         subprocess.run(["chown", "-hR", "65534:65534", place.root], check=True)
@@ -189,14 +177,11 @@ def diff_of_closed_files(place):
 def diff_refused(place):
     """diff says why there is none"""
     equal(call(place, "diff", "-C", place.share)[0], 1)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         status, out, err = call(place, "diff", "-C", place.share)
         equal((status, out), (1, b""))
         contains(err, "the history is empty")
         daemon.step(1, "head -c 3000000 /dev/zero > big; echo a > text")
-    finally:
-        daemon.end()
     status, out, err = call(place, "diff", "9", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "step 9: not in the history")
@@ -217,15 +202,12 @@ def diff_on_a_terminal(place):
     """what a file or a name holds does nothing to the terminal"""
     held = (b"\x1b]0;title\x07 \x1b]52;c;eA==\x07 \x1b[31m \x7f \r \x08 "
             b"\xc2\x9b31m \x9b31m \xff \xe2\x80\xae \xcc\x88a \xe2\x82\xac\tb\n")
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         with open(place.root + "/held", "wb") as file:
             file.write(held)
         daemon.step(1, "cat ../held > text; ln -s \"$(cat ../held)\" link;"
                     "echo > \"$(cat ../held)\"; printf '\\302\\23331m\\177' > ../name;"
                     "echo > \"$(cat ../name)\"")
-    finally:
-        daemon.end()
     equal(call(place, "diff", "1", "text", "-C", place.share)[1].split(b"+")[-1],
           held)
     for words in ([], ["--color=always"], ["--json"]):
@@ -244,12 +226,7 @@ def diff_on_a_terminal(place):
 @test
 def diff_is_cut(place):
     """diff says when the log does not list all of a step's changes"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "for i in $(seq 1050); do : > f$i; done")
-        daemon.step(2, ": > g")
-    finally:
-        daemon.end()
+    steps(place, "for i in $(seq 1050); do : > f$i; done", ": > g")
     status, out, err = call(place, "diff", "1", "-C", place.share)
     equal((status, out.count(b"diff --git")), (0, 1000))
     contains(err, "step 1 has 50 more changes, which are not in this patch")
@@ -267,11 +244,7 @@ def diff_of_a_large_folder(place):
     for number in range(26000):
         with open(place.share + "/d/%d" % number, "w"):
             pass
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "mv d e; echo x > f")
-    finally:
-        daemon.end()
+    steps(place, "mv d e; echo x > f")
     status, out, err = call(place, "diff", "1", "-C", place.share)
     equal((status, err, out.count(b"rename from")), (0, "", 0))
     contains(out, b"Folder renamed: d to e (too many files in it: they are not "
@@ -339,8 +312,7 @@ PARTLY = ("a special file becomes one of git's", "binary", "git's own")
 def diff_of_each_kind(place):
     """git apply takes the patch of each kind of change, both ways"""
     trees = []
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         for number, (kind, commands) in enumerate(CASES.items()):
             folder = "k%d" % number
             top = place.share + "/" + folder
@@ -357,8 +329,6 @@ def diff_of_each_kind(place):
                                     n for n in names if stat.S_ISFIFO(
                                         os.lstat(at + "/" + n).st_mode)])
             trees.append((kind, copies, [tree(copy) for copy in copies]))
-    finally:
-        daemon.end()
     for number, (kind, copies, states) in enumerate(trees):
         status, patch, err = call(place, "diff", str(number + 1), "-C",
                                   place.share)

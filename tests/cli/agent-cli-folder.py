@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from cli_case import Daemon, call, overlay, run  # noqa: E402
+from cli_case import Daemon, call, overlay, run, steps  # noqa: E402
 from daemon_case import says  # noqa: E402
 from stdio_client import PROGRAM, Skip, contains, equal, main, test  # noqa: E402
 
@@ -22,8 +22,7 @@ def log_of_another_folder(place):
     other = place.root + "/other"
     os.mkdir(other)
     wrong = ("-C", other, "--undo-dir", log)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo 1 > one")
         for words in (["history"], ["undo"], ["undo", "--discard"],
                       ["preview"]):
@@ -37,8 +36,6 @@ def log_of_another_folder(place):
                                 "--undo-dir", log)
         equal((status, err), (0, ""))
         contains(out.decode(), "echo 1 > one")
-    finally:
-        daemon.end()
     equal(os.listdir(place.share), ["one"])
     # Likewise without a daemon, and of a folder that is made anew: its number
     # may be the same again.
@@ -71,16 +68,13 @@ def log_of_another_folder(place):
                       "another one at the same path"))
             contains(err, "undo --discard")
             equal("--force" in err, False)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.control.settimeout(20)
         warning = json.loads(daemon.answers.readline())
         equal(warning["type"], "event.warning")
         contains(warning["payload"]["message"],
                  "has steps of another folder than")
         daemon.step(2, "echo 2 > two")
-    finally:
-        daemon.end()
     equal(call(place, "undo", "-C", place.share)[0], 0)
     equal(os.listdir(place.share), [])
     status, out, err = call(place, "undo", "--discard", *wrong)
@@ -96,14 +90,11 @@ def other_folder_stays(place):
     other = place.root + "/other"
     os.mkdir(other)
     wrong = ("-C", other, "--undo-dir", log)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.ask("step.open", step_id=2, type="command", command="x")
         with open(daemon.seen + "/two", "w"):
             pass
-    finally:
-        daemon.end(signal.SIGKILL)
     for path in ("/one", "/two"):
         with open(other + path, "w") as file:
             file.write("theirs")
@@ -181,8 +172,7 @@ def through_the_mount(place):
     log = place.root + "/.stepback/share"
     os.mkdir(place.root + "/other")
     name, place.share = place.share, os.path.relpath(place.share)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "mkdir below && echo 1 > one")
         for words in (["-C", daemon.seen + "/below"],
                       ["-C", place.root + "/other"]):
@@ -193,8 +183,6 @@ def through_the_mount(place):
                                 log)
         equal((status, err), (0, ""))
         equal(os.listdir(name), [])
-    finally:
-        daemon.end()
 
 
 @test
@@ -243,12 +231,7 @@ def bind_mount(place):
     """half a step is not undone by a path of another mount than the log's"""
     bound = place.root + "/bound"
     os.mkdir(bound)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-        daemon.step(2, "rm one && echo 2 > two")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one", "rm one && echo 2 > two")
     if subprocess.run(["mount", "--bind", place.share, bound],
                       stderr=subprocess.DEVNULL).returncode:
         raise Skip("nothing can be mounted")
@@ -323,12 +306,9 @@ def log_above(place):
     below = place.share + "/below/it"
     os.makedirs(below)
     found = "stepback: using the undo log of %s\n" % place.share
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo 1 > one; echo 1 > below/it/f; echo 1 > below/g")
         equal(call(place, "preview", "-C", below)[::2], (0, found))
-    finally:
-        daemon.end()
     for words in (["history"], ["preview"], ["diff", "1"], ["undo"], ["redo"],
                   ["undo", "--dry-run"]):
         status, out, err = call(place, *words, "-C", below)
@@ -371,11 +351,7 @@ def run_below_a_log(place):
     """run below a folder with a log is a step of it, and starts there"""
     below = place.share + "/below/it"
     os.makedirs(below)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one")
     place.mounting()
     done = subprocess.run([PROGRAM, "run", "--accel", "tcg", "--",
                            "sh pwd; echo x > made"], cwd=below, timeout=60,
@@ -418,11 +394,7 @@ def log_above_of_another_user(place):
         raise Skip("only root can make one")
     below = place.share + "/below"
     os.mkdir(below)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one")
     log = place.root + "/.stepback/share"
     for path, link in ((log, None), (place.root + "/.stepback", None),
                        (log, place.root + "/elsewhere")):
@@ -446,11 +418,7 @@ def log_above_on_another_filesystem(place):
     """no log above another filesystem's root is used, which it does not cover"""
     below = place.share + "/below"
     os.mkdir(below)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one")
     if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", below],
                       stderr=subprocess.DEVNULL).returncode:
         raise Skip("cannot mount")

@@ -7,7 +7,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from cli_case import Daemon, call  # noqa: E402
+from cli_case import Daemon, call, steps  # noqa: E402
 from stdio_client import Skip, contains, equal, main, test  # noqa: E402
 
 
@@ -31,11 +31,7 @@ def repository(place):
     git(place, "init", "-q")
     git(place, "add", "share")
     git(place, "commit", "-qm", "a")
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo b > f")
-    finally:
-        daemon.end()
+    steps(place, "echo b > f")
     # What else the test's own folder has.
     with open(place.root + "/.git/info/exclude", "a") as file:
         for name in os.listdir(place.root):
@@ -118,11 +114,8 @@ def other_places_stay(place):
         if uid and os.geteuid() != 0:
             raise Skip("only root can make another user's")
         os.chown(top, uid or os.geteuid(), -1)
-        daemon = Daemon(place, "--undo-dir", place.root + path)
-        try:
+        with Daemon(place, "--undo-dir", place.root + path) as daemon:
             daemon.step(1, "echo b > f")
-        finally:
-            daemon.end()
         call(place, "history", "-C", place.share, "--undo-dir",
              place.root + path)
         equal((path, os.listdir(top)), (path, ["share"]))

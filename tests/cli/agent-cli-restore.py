@@ -8,7 +8,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from cli_case import Daemon, call  # noqa: E402
+from cli_case import Daemon, call, steps  # noqa: E402
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 
 
@@ -121,11 +121,8 @@ def check_more(place):
 def without_daemon(place):
     """without a server the command restores the paths itself"""
     fill(place)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         change(daemon)
-    finally:
-        daemon.end()
     check(place)
     check_more(place)
 
@@ -134,13 +131,10 @@ def without_daemon(place):
 def with_daemon(place):
     """a file server owns the log, and restores them"""
     fill(place)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         change(daemon)
         check(place)
         check_more(place)
-    finally:
-        daemon.end()
 
 
 @test
@@ -148,11 +142,7 @@ def by_symlink(place):
     """the way to the folder may have symlinks in it; those in it are paths"""
     fill(place)
     os.symlink(place.share, place.root + "/way")
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "rm -r dir; ln -s nowhere dir; echo new > a")
-    finally:
-        daemon.end()
+    steps(place, "rm -r dir; ln -s nowhere dir; echo new > a")
     status, out, err = call_in(place, place.root, "undo", "-C", "way", "--",
                                "way/dir", place.root + "/way/a")
     equal((status, err), (0, ""))
@@ -164,11 +154,7 @@ def by_symlink(place):
 def folder_above(place):
     """the log of a folder above is found, and paths are of where one is"""
     fill(place)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo new > dir/one; echo new > a")
-    finally:
-        daemon.end()
+    steps(place, "echo new > dir/one; echo new > a")
     status, out, err = call_in(place, place.share + "/dir", "undo", "--",
                                "one")
     equal(status, 0)
@@ -181,11 +167,8 @@ def folder_above(place):
 def outside_edits(place):
     """an edit by another program is only overwritten with --force"""
     fill(place)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         change(daemon)
-    finally:
-        daemon.end()
     write(place, "a", "edited from outside")
     status, out, err = call_in(place, place.share, "undo", "--", "a")
     equal((status, out, read(place, "a")), (1, "", "edited from outside"))
@@ -204,16 +187,13 @@ def outside_edits(place):
 def open_step(place):
     """while a command runs nothing is restored"""
     fill(place)
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         change(daemon)
         daemon.ask("step.open", step_id=2, type="command", command="x")
         status, out, err = call_in(place, place.share, "undo", "--", "a")
         equal((status, out), (1, ""))
         contains(err, "stop the command")
         daemon.ask("step.close", step_id=2)
-    finally:
-        daemon.end()
 
 
 main()

@@ -9,7 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from cli_case import Daemon, call, steps  # noqa: E402
+from cli_case import call, steps  # noqa: E402
 from pty_client import CTRL_C, Terminal, plain, width  # noqa: E402
 from sandbox_case import (VM, good, refused, sandbox_test, up)  # noqa: E402
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
@@ -182,11 +182,7 @@ def the_real_less(place):
 def a_pager_that_ends_early(place):
     """a pager that is left at once is no error, and nothing follows it"""
     big = place.share + "/big"
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "seq 200000 > big")
-    finally:
-        daemon.end()
+    steps(place, "seq 200000 > big")
     equal(os.path.getsize(big) > 1 << 20, True)
     env = pager(place, "less", "head -n 1 >/dev/null; echo left\n")
     status, out = show(place, "diff", "-C", place.share, **env)

@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import (Daemon, answer_on_terminal, call,  # noqa: E402
-                      on_terminal)
+                      on_terminal, steps)
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 
 
@@ -80,11 +80,7 @@ def no_folder(place):
 @test
 def closed_log(place):
     """an unreadable log is reported as such, not as a missing one"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo a > a")
-    finally:
-        daemon.end()
+    steps(place, "echo a > a")
     log = place.root + "/.stepback/share"
     os.chmod(log, 0)
     for command in ("history", "undo"):
@@ -99,8 +95,7 @@ def closed_log(place):
 @test
 def open_steps(place):
     """history does not say "nothing" of a step that undo would undo"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         with open(daemon.seen + "/ambient", "w"):
             pass
         answer = json.loads(call(place, "history", "--json", "-C",
@@ -119,19 +114,14 @@ def open_steps(place):
         status, out, err = call(place, "undo", "-C", place.share)
         equal((status, out), (1, b""))
         contains(err, "stop the command")
-    finally:
-        daemon.end(signal.SIGKILL)
 
 
 @test
 def killed_outside_a_step(place):
     """changes outside commands before a kill are reported"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         with open(daemon.seen + "/ambient", "w"):
             pass
-    finally:
-        daemon.end(signal.SIGKILL)
     status, out, err = call(place, "history", "-C", place.share)
     equal((status, out), (0, b""))
     contains(err, "changes outside commands")
@@ -152,8 +142,7 @@ def undo_with_and_without_daemon(place):
     """history and undo work alike with and without a server"""
     with open(place.share + "/old", "w") as file:
         file.write("old")
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo new > old; mkdir d; echo x > d/x")
         daemon.step(2, "rm old")
         daemon.step(3, "mv d e")
@@ -163,8 +152,6 @@ def undo_with_and_without_daemon(place):
         equal((status, err), (0, ""))
         contains(out.decode(), "undid step 3: renamed e back to d")
         equal(sorted(os.listdir(place.share)), ["d"])
-    finally:
-        daemon.end()
     status, out, err = call(place, "history", "--json", "-C", place.share)
     equal([s["step_id"] for s in json.loads(out)["steps"]], [2, 1])
     equal([s["step_id"] for s in json.loads(owned[1])["steps"]], [3, 2, 1])
@@ -187,8 +174,7 @@ def changes_from_outside(place):
     """undo stops at an outside edit, and says so"""
     with open(place.share + "/old", "w") as file:
         file.write("old")
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo new > old")
         with open(place.share + "/old", "w") as file:
             file.write("mine")
@@ -198,8 +184,6 @@ def changes_from_outside(place):
         equal((status, out), (1, b""))
         contains(err, "changed from outside: old")
         contains(err, "--force")
-    finally:
-        daemon.end()
     # Nobody watches now, and it is not forgotten.
     status, out, err = call(place, "undo", "-C", place.share)
     equal(status, 1)
@@ -216,12 +200,7 @@ def changes_from_outside(place):
 @test
 def table(place):
     """history on a terminal is a table with a head"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-        daemon.step(2, "echo 2 > two; rm one")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one", "echo 2 > two; rm one")
     lines = on_terminal(place, "history", "-C", place.share,
                         columns=100, NO_COLOR="1").splitlines()
     equal(lines[0].split(), ["STEP", "TIME", "CHANGES", "COMMAND"])
@@ -234,11 +213,7 @@ def table(place):
 @test
 def preview(place):
     """preview is undo that does nothing"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one")
     told = call(place, "preview", "-C", place.share)
     equal(told, call(place, "undo", "--dry-run", "-C", place.share))
     contains(told[1].decode(), "would be undone: step 1")
@@ -253,8 +228,7 @@ def preview(place):
 @test
 def undo_means_the_newest_command(place):
     """what came after a command goes with it if the user says so"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.step(2, "echo 2 > two")
         daemon.write_outside("mine")
@@ -290,21 +264,16 @@ def undo_means_the_newest_command(place):
         out = answer_on_terminal(place, b"", "undo", "-C", place.share)
         equal(out.count("undid step"), 1)
         equal(os.listdir(place.share), ["one"])
-    finally:
-        daemon.end()
 
 
 @test
 def undo_to_a_step(place):
     """--step: this step and all that are newer, as in the API"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.step(2, "echo 2 > two")
         daemon.write_outside("mine")
         daemon.step(3, "echo 3 > three")
-    finally:
-        daemon.end()
     for id, gone in ((3, ["3"]), (-1, ["3", "-1"]), (2, ["3", "-1", "2"])):
         out = call(place, "preview", "--step", str(id), "-C",
                    place.share)[1].decode()
@@ -330,8 +299,7 @@ def undo_to_a_step(place):
 @test
 def a_step_without_effect(place):
     """git status only rewrites its index: undo undoes the step before"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo 1 > index")
         daemon.step(2, "echo 2 > two")
         daemon.step(3, "cp index index.lock; mv index.lock index")
@@ -349,19 +317,12 @@ def a_step_without_effect(place):
         equal(sorted(os.listdir(place.share)), ["index", "two"])
         equal(call(place, "undo", "2", "-C", place.share)[0], 0)
         equal(os.listdir(place.share), [])
-    finally:
-        daemon.end()
 
 
 @test
 def half_way(place):
     """undo of several steps that stops says what was undone and goes on"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-        daemon.step(2, "echo 2 > two")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one", "echo 2 > two")
     with open(place.share + "/one", "w") as file:
         file.write("from outside")
     status, out, err = call(place, "undo", "-n", "2", "-C", place.share)
@@ -387,15 +348,12 @@ def half_way(place):
 def edits_beside_the_step(place):
     """an edit beside the step is reported, and undo goes on"""
     os.mkdir(place.share + "/.git")
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo 1 > one")
         with open(place.share + "/.git/index", "w") as file:
             file.write("from outside")
         # The daemon notes what has happened until then.
         equal(len(daemon.ask("history")["barriers"]), 1)
-    finally:
-        daemon.end()
     for words in (("preview",), ("undo", "-n"), ("undo",)):
         status, out, err = call(place, *words, "-C", place.share)
         equal(status, 0)
@@ -411,11 +369,7 @@ def edits_beside_the_step(place):
 def a_look_by_git_in_the_way(place):
     """undo that a new .git/index stops says how git leaves it alone"""
     os.mkdir(place.share + "/.git")
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > .git/index")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > .git/index")
     with open(place.share + "/.git/index", "w") as file:
         file.write("from outside")
     status, out, err = call(place, "undo", "-C", place.share)
@@ -429,11 +383,7 @@ def a_look_by_git_in_the_way(place):
 @test
 def unreadable_step(place):
     """a step that cannot be read is passed by, loudly"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
+    steps(place, "echo 1 > one")
     step = place.root + "/.stepback/share/steps/1"
     shutil.rmtree(step)
     os.mkdir(step)
@@ -455,13 +405,10 @@ def step_over_the_limit(place):
     """a step that changed too much says so, and what ends it"""
     with open(place.share + "/big", "wb") as file:
         file.write(os.urandom(3 << 20))
-    daemon = Daemon(place, "--undo-max-step-size", "1M")
-    try:
+    with Daemon(place, "--undo-max-step-size", "1M") as daemon:
         daemon.step(1, "echo x > small")
         daemon.step(2, "dd if=/dev/zero of=big bs=1M count=3 conv=notrunc "
                     "2>/dev/null")
-    finally:
-        daemon.end()
     out = call(place, "history", "-C", place.share)[1].decode()
     contains(out, "  changed more than could be kept  dd if=/dev/zero")
     lines = out.splitlines()

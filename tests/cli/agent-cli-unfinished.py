@@ -16,12 +16,9 @@ from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 @test
 def killed_after_a_command(place):
     """what is no step yet goes with the command before it, as if it were"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.write_outside("mine")
-    finally:
-        daemon.end(signal.SIGKILL)
     status, out, err = call(place, "undo", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "--yes")
@@ -33,29 +30,23 @@ def killed_after_a_command(place):
 @test
 def discard_open_ambient(place):
     """changes that are no step yet count among those that are forgotten"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.step(1, "echo 1 > one")
         with open(daemon.seen + "/two", "w") as file:
             file.write("2")
         status, out, _ = call(place, "undo", "--discard", "-C", place.share)
         equal((status, out),
               (0, b"2 steps forgotten. The undo log is empty now.\n"))
-    finally:
-        daemon.end()
 
 
 @test
 def discard_unfinished(place):
     """with no daemon, --discard gives up a step that cannot be rolled back"""
     log = place.root + "/.stepback/share"
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.ask("step.open", step_id=2, type="command", command="x")
         subprocess.run(["sh", "-c", "echo 2 > one"], cwd=daemon.seen, check=True)
-    finally:
-        daemon.end(signal.SIGKILL)
     # A file where the rollback wants a folder.
     with open(log + "/wal/in_progress/staging", "w"):
         pass
@@ -105,12 +96,9 @@ def discard_changes_nothing(place):
 @test
 def looking_forgets_nothing(place):
     """history and undo do not apply limits that the server did not have"""
-    daemon = Daemon(place, "--undo-max-steps=500")
-    try:
+    with Daemon(place, "--undo-max-steps=500") as daemon:
         for i in range(1, 104):
             daemon.step(i, "echo %d > one" % i)
-    finally:
-        daemon.end()
     for words in (["history"], ["preview"], ["diff"], ["undo"], ["redo"]):
         equal(call(place, *words, "-C", place.share)[0], 0)
     out = call(place, "history", "--limit=200", "-C", place.share)[1]
@@ -120,12 +108,9 @@ def looking_forgets_nothing(place):
 @test
 def recovery_is_told(place):
     """a step that a crash interrupted is rolled back, and that is reported"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.ask("step.open", step_id=1, type="command", command="break it")
         open(daemon.seen + "/half", "w").close()
-    finally:
-        daemon.end(signal.SIGKILL)
     equal(os.listdir(place.share), ["half"])
     status, out, err = call(place, "redo", "-C", place.share)
     equal((status, out), (1, b""))
@@ -136,14 +121,11 @@ def recovery_is_told(place):
 @test
 def recovery_is_complete(place):
     """a recovery that put all back does not say that something is missing"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.ask("step.open", step_id=2, type="command", command="x")
         with open(daemon.seen + "/one", "w") as one:
             one.write("2")
-    finally:
-        daemon.end(signal.SIGKILL)
     status, out, err = call(place, "undo", "-C", place.share)
     equal(status, 0)
     equal("not all of it" in err, False)
@@ -156,13 +138,10 @@ def recovery_is_complete(place):
 
 def interrupted(place):
     """A folder with one step, and one that a kill interrupted."""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.ask("step.open", step_id=2, type="command", command="break it")
         open(daemon.seen + "/half", "w").close()
-    finally:
-        daemon.end(signal.SIGKILL)
     equal(sorted(os.listdir(place.share)), ["half", "one"])
 
 

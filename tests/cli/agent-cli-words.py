@@ -135,8 +135,7 @@ def undo_to_a_step(place):
 @test
 def undo_to_a_step_covers_what_is_not_over(place):
     """undo --to covers changes outside commands and an interrupted step"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.step(1, "echo 1 > one")
         with open(daemon.seen + "/mine", "w") as file:
             file.write("2")
@@ -144,8 +143,6 @@ def undo_to_a_step_covers_what_is_not_over(place):
         equal((status, os.listdir(place.share)), (0, ["one"]))
         daemon.ask("step.open", step_id=2, type="command", command="x")
         open(daemon.seen + "/half", "w").close()
-    finally:
-        daemon.end(signal.SIGKILL)
     status, out, err = call(place, "undo", "--to", "1", "-C", place.share)
     equal((status, os.listdir(place.share)), (0, ["one"]))
     contains(out.decode(), "undid step 2: ")

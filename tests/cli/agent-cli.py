@@ -328,16 +328,13 @@ def protocols_on_a_terminal(place):
 @test
 def busy_folder(place):
     """a folder in use: run names the process"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         status, out, err = run(place, "--", "x")
         equal((status, out), (125, b""))
         contains(err, "is in use by process %d" % daemon.process.pid)
         contains(err, "another stepback process uses this folder")
         equal("exited with" in err, False)
         equal("{" in err, False)
-    finally:
-        daemon.end()
 
 
 @test

@@ -36,8 +36,7 @@ def few_files_on_mount(place):
 @test
 def dead_mount(place):
     """a dead mount is reported as such even if its attributes are unknown"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         daemon.process.kill()
         daemon.process.wait(20)
         # What stat(2) knows of the mount is for a second.
@@ -46,15 +45,12 @@ def dead_mount(place):
                             "--mount", daemon.seen)
         equal(status, 1)
         contains(line, "fusermount3 -u " + daemon.seen)
-    finally:
-        daemon.end()
 
 
 @test
 def live_mount(place):
     """a second mount at the same place is refused, and the first one stays"""
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         os.mkdir(place.root + "/other")
         status, line = says("--shared-dir", place.root + "/other",
                             "--mount", daemon.seen)
@@ -76,8 +72,6 @@ def live_mount(place):
         contains(line, "a stepback daemon is mounted there")
         daemon.step(1, "echo 1 > one")
         equal(os.listdir(place.share), ["one"])
-    finally:
-        daemon.end()
 
 
 @test
@@ -104,11 +98,8 @@ def mount_point_by_links(place):
     contains(line, "is inside the shared folder")
     place.share += "/b"
     for end in ("", "/", "/."):
-        daemon = Daemon(place, "--mount", place.root + "/seen" + end)
-        try:
+        with Daemon(place, "--mount", place.root + "/seen" + end) as daemon:
             equal(os.listdir(daemon.seen), ["seen"])
-        finally:
-            daemon.end()
     daemon = Daemon(place)
     os.symlink("seen", place.root + "/to-seen")
     freeze(daemon.process.pid)
@@ -132,8 +123,7 @@ def mounted_below(place):
                       stderr=subprocess.DEVNULL).returncode:
         raise Skip("nothing can be mounted")
     try:
-        daemon = Daemon(place)
-        try:
+        with Daemon(place) as daemon:
             for name in ("one", "two"):
                 refused = 0
                 try:
@@ -149,8 +139,6 @@ def mounted_below(place):
                      "mounts below " + place.share)
             daemon.control.sendall(b'{"type":"status","request_id":"1"}\n')
             equal(json.loads(daemon.answers.readline())["type"], "response")
-        finally:
-            daemon.end()
     finally:
         subprocess.run(["umount", below], check=True)
 

@@ -46,12 +46,9 @@ def errno_of(call, *args):
 @contextlib.contextmanager
 def serving(place, setup="true", *options):
     subprocess.run(["sh", "-c", setup], cwd=place.share, check=True)
-    daemon = Daemon(place, *options)
-    daemon.share = place.share
-    try:
+    with Daemon(place, *options) as daemon:
+        daemon.share = place.share
         yield daemon
-    finally:
-        daemon.end()
 
 
 def undo(daemon):

@@ -55,10 +55,12 @@ def overlay(place, lower=()):
 
 
 class Daemon:
-    """The real daemon, serving the folder to this host."""
+    """The real daemon, serving the folder to this host. A with statement ends it
+    after its block."""
 
-    def __init__(self, place, *options):
+    def __init__(self, place, *options, end_signal=signal.SIGTERM):
         self.place = place
+        self.end_signal = end_signal
         self.seen = place.root + "/seen"
         self.socket = place.root + "/control.sock"
         os.makedirs(self.seen, exist_ok=True)
@@ -94,8 +96,14 @@ class Daemon:
         with open(self.seen + "/" + name, "w") as file:
             file.write("outside commands")
 
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self, number=None):
+        self.process.send_signal(number or self.end_signal)
         self.process.wait(20)
         # os.path.ismount() does not see a mount whose daemon was killed.
         subprocess.run(["umount", "-l", self.seen], stderr=subprocess.DEVNULL)
@@ -120,9 +128,6 @@ def answer_on_terminal(place, answer, *words):
 
 
 def steps(place, *commands):
-    daemon = Daemon(place)
-    try:
+    with Daemon(place) as daemon:
         for i, command in enumerate(commands):
             daemon.step(i + 1, command)
-    finally:
-        daemon.end()
