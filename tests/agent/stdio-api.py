@@ -15,6 +15,33 @@ from stdio_client import (PATIENCE, Agent, contains, equal,  # noqa: E402
                           Skip, eventually, main, test)
 from stdio_schema import SCHEMA, library  # noqa: E402
 
+
+def ask_about_undo(agent):
+    equal(agent.error("undo.rollback")[0], 3000)
+    equal(agent.error("undo.redo")[0], 3007)
+    equal(agent.error("undo.preview")[0], 3000)
+    equal(agent.error("undo.restore", paths=["a"])[0], 3000)
+    equal(agent.ask("undo.configure", max_step_count=7)["payload"], {})
+    equal(agent.ask("safeguard.configure", delete_threshold=3)["payload"],
+          {"delete_threshold": 3, "overwrite_file_size_threshold": None,
+           "rename_over_existing": False, "timeout_seconds": 30})
+    equal(agent.error("safeguard.confirm", safeguard_id="sg_1_1",
+                      action="allow")[0], 5000)
+
+
+def ask_about_network(agent):
+    traffic = agent.ask("network.status")["payload"]
+    equal(agent.ask("network.connections")["payload"]["forgotten"], 0)
+    equal((traffic["network_policy"], traffic["bytes"]),
+          ("open", {"from_guest": 0, "to_guest": 0}))
+    equal(agent.ask("session.configure_network", network_policy="open")
+          ["payload"], {"network_policy": "open"})
+    equal(agent.ask("session.configure_network", network_policy={
+        "allow": ["raw:BÜCHER.example:22", "10.0.0.0/8"]})["payload"],
+          {"network_policy": {"allow": [
+              "10.0.0.0/8", "raw:xn--bcher-kva.example:22"], "dns": False}})
+
+
 @test
 def every_operation_is_accepted(place):
     """SA-01, SA-05: every operation is accepted and answers its request"""
@@ -47,16 +74,7 @@ def every_operation_is_accepted(place):
         contains(report, member)
     equal(agent.ask("agent.cancel")["payload"], {"cancelled": False})
     equal(agent.ask("undo.history")["payload"]["last_step_id"], 1)
-    equal(agent.error("undo.rollback")[0], 3000)
-    equal(agent.error("undo.redo")[0], 3007)
-    equal(agent.error("undo.preview")[0], 3000)
-    equal(agent.error("undo.restore", paths=["a"])[0], 3000)
-    equal(agent.ask("undo.configure", max_step_count=7)["payload"], {})
-    equal(agent.ask("safeguard.configure", delete_threshold=3)["payload"],
-          {"delete_threshold": 3, "overwrite_file_size_threshold": None,
-           "rename_over_existing": False, "timeout_seconds": 30})
-    equal(agent.error("safeguard.confirm", safeguard_id="sg_1_1",
-                      action="allow")[0], 5000)
+    ask_about_undo(agent)
     status = agent.ask("fs.status", directory="share")["payload"]
     equal((status["share"], status["undo"], status["warnings"]),
           (place.share, True, []))
@@ -71,16 +89,7 @@ def every_operation_is_accepted(place):
     equal(agent.ask("agent.execute", command="exit 0")["payload"]["step_id"],
           2)
     equal(agent.error("undo.diff", step_id=2)[0], 1004)
-    traffic = agent.ask("network.status")["payload"]
-    equal(agent.ask("network.connections")["payload"]["forgotten"], 0)
-    equal((traffic["network_policy"], traffic["bytes"]),
-          ("open", {"from_guest": 0, "to_guest": 0}))
-    equal(agent.ask("session.configure_network", network_policy="open")
-          ["payload"], {"network_policy": "open"})
-    equal(agent.ask("session.configure_network", network_policy={
-        "allow": ["raw:BÜCHER.example:22", "10.0.0.0/8"]})["payload"],
-          {"network_policy": {"allow": [
-              "10.0.0.0/8", "raw:xn--bcher-kva.example:22"], "dns": False}})
+    ask_about_network(agent)
     equal(agent.error("agent.prompt", prompt="x")[0], 1004)
     # None was left out.
     equal({request["type"] for request in agent.requests.values()},
@@ -170,7 +179,7 @@ def events_come_between_answers(place):
 
 @test
 def bad_requests_are_refused(place):
-    """SA-02, SA-03, SA-04: bad requests get their error, by number and field"""
+    """SA-02, SA-04: bad requests get their error, by number and field"""
     agent = Agent(place)
     number, text = agent.error("no.such")
     equal(number, 1002)
@@ -200,6 +209,13 @@ def bad_requests_are_refused(place):
             (1003, "path", "session.start", {"working_directories": [{}]})):
         number, text = agent.error(type, **payload)
         equal((number, field in text), (wanted, True))
+    equal(agent.close(), 0)
+
+
+@test
+def bad_lines_are_refused(place):
+    """SA-02, SA-03: lines that are no request, or too long, get their error"""
+    agent = Agent(place)
     for line, wanted, field in (
             (b'{"type":', 1000, ""), (b"[]", 1000, "JSON object"),
             (b"1", 1000, "JSON object"), (b'"x"', 1000, "JSON object"),
@@ -231,6 +247,13 @@ def bad_requests_are_refused(place):
         answer = agent.until(lambda m: m["type"] == "response")
         equal((answer["error"]["number"], answer["request_id"]), (1000, "odd"))
         contains(answer["error"]["message"], part)
+    equal(agent.close(), 0)
+
+
+@test
+def a_session_must_run(place):
+    """SA-04: requests about a session are refused without one"""
+    agent = Agent(place)
     for type, payload in (("agent.execute", {"command": "x"}),
                           ("undo.rollback", {}), ("undo.history", {}),
                           ("fs.list", {}), ("fs.read", {"path": "a"}),

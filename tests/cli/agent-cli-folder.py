@@ -15,6 +15,34 @@ from daemon_case import says  # noqa: E402
 from stdio_client import PROGRAM, Skip, contains, equal, main, test  # noqa: E402
 
 
+def expect_other_folder(place, then, *words):
+    """Without a daemon, each command refuses step 1: it changed another folder."""
+    out = call(place, "history", *words)[1].decode()
+    contains(out, "echo 1 > one  [changed another folder: cannot be undone "
+                  "here]")
+    out = json.loads(call(place, "history", "--json", *words)[1])
+    equal((out["steps"][0]["other_folder"], out["steps"][0]["undoable"]),
+          (True, False))
+    status, out, err = call(place, "diff", "1", *words)
+    equal((status, out), (1, b""))
+    contains(err, "step 1 changed another folder than " + words[1])
+    status, out, err = call(place, "preview", *words)
+    equal((status, out),
+          (1, b"cannot be undone: step 1; its changes stay\n"))
+    contains(err, "step 1 changed another folder than " + words[1])
+    out = json.loads(call(place, "preview", "--json", *words)[1])["error"]
+    equal([(step["step_id"], step["other_folder"], "damaged" in step)
+           for step in out["data"]["steps"]], [(1, True, False)])
+    # Nor is it passed by: that would be the end of its undo.
+    for more in ([], ["--force"]):
+        status, out, err = call(place, "undo", *more, *words)
+        equal((status, out), (1, b""))
+        contains(err, "step 1 changed another folder than %s (%s" %
+                 (words[1], then))
+        contains(err, "undo --discard")
+        equal("--force" in err, False)
+
+
 @test
 def log_of_another_folder(place):
     """a log whose steps were made elsewhere: each command says so"""
@@ -41,33 +69,10 @@ def log_of_another_folder(place):
     # may be the same again.
     shutil.rmtree(place.share)
     os.mkdir(place.share)
-    for words in (["-C", other, "--undo-dir", log], ["-C", place.share]):
-        out = call(place, "history", *words)[1].decode()
-        contains(out, "echo 1 > one  [changed another folder: cannot be undone "
-                      "here]")
-        out = json.loads(call(place, "history", "--json", *words)[1])
-        equal((out["steps"][0]["other_folder"], out["steps"][0]["undoable"]),
-              (True, False))
-        status, out, err = call(place, "diff", "1", *words)
-        equal((status, out), (1, b""))
-        contains(err, "step 1 changed another folder than " + words[1])
-        status, out, err = call(place, "preview", *words)
-        equal((status, out),
-              (1, b"cannot be undone: step 1; its changes stay\n"))
-        contains(err, "step 1 changed another folder than " + words[1])
-        out = json.loads(call(place, "preview", "--json", *words)[1])["error"]
-        equal([(step["step_id"], step["other_folder"], "damaged" in step)
-               for step in out["data"]["steps"]], [(1, True, False)])
-        # Nor is it passed by: that would be the end of its undo.
-        for more in ([], ["--force"]):
-            status, out, err = call(place, "undo", *more, *words)
-            equal((status, out), (1, b""))
-            contains(err, "step 1 changed another folder than %s (%s" %
-                     (words[1], "then at " + place.share
-                      if words[1] == other else
-                      "another one at the same path"))
-            contains(err, "undo --discard")
-            equal("--force" in err, False)
+    expect_other_folder(place, "then at " + place.share, "-C", other,
+                        "--undo-dir", log)
+    expect_other_folder(place, "another one at the same path", "-C",
+                        place.share)
     with Daemon(place) as daemon:
         daemon.control.settimeout(20)
         warning = json.loads(daemon.answers.readline())

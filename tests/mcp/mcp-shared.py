@@ -59,6 +59,20 @@ def the_socket_is_private(place):
     equal(os.listdir(place.runtime), [])
 
 
+def expect_one_history(agent, clients):
+    """All have seen the same history, and one undo is everybody's."""
+    history = agent.ask("undo.history")["payload"]["steps"]
+    for client in clients:
+        seen = client.tool("get_undo_history", limit=1000)["steps"]
+        equal([s["step_id"] for s in seen], [s["step_id"] for s in history])
+    count = len(history)
+    clients[1].tool("undo", steps=count - 1)
+    moved = agent.event("event.history_changed")
+    equal((moved["operation"], len(moved["steps"])), ("rollback", count - 1))
+    equal(agent.ask("undo.rollback")["status"], "ok")
+    equal(clients[0].tool("get_undo_history")["steps"], [])
+
+
 @test
 def clients_share_the_session(place):
     """MC-08: frontend and MCP clients at once: one history, no races"""
@@ -104,18 +118,8 @@ def clients_share_the_session(place):
         thread.join()
     equal(failed, [])
     equal((len(steps), len(set(steps))), (48, 48))
-    # All have seen the same history, and one undo is everybody's.
-    history = agent.ask("undo.history")["payload"]["steps"]
-    for client in clients:
-        seen = client.tool("get_undo_history", limit=1000)["steps"]
-        equal([s["step_id"] for s in seen], [s["step_id"] for s in history])
-    count = len(history)
-    clients[1].tool("undo", steps=count - 1)
-    moved = agent.event("event.history_changed")
-    equal((moved["operation"], len(moved["steps"])), ("rollback", count - 1))
-    equal(agent.ask("undo.rollback")["status"], "ok")
+    expect_one_history(agent, clients)
     equal(os.listdir(place.share), [])
-    equal(clients[0].tool("get_undo_history")["steps"], [])
     # The frontend got a report of each step.
     told = [m["payload"]["step_id"] for m in agent.seen
             if m["type"] == "event.step_completed"]
