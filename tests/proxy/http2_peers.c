@@ -207,8 +207,10 @@ struct world *world_new(void)
     return world;
 }
 
-void world_free(struct world *world)
+void world_free_at(struct world **at)
 {
+    struct world *world = *at;
+
     for (int side = 0; side < 2; side++) {
         nghttp2_session_del(world->peers[side].session);
         g_ptr_array_free(world->peers[side].streams, TRUE);

@@ -54,7 +54,8 @@ struct world {
 
 /* All requests are allowed but those for /private. */
 struct world *world_new(void);
-void world_free(struct world *world);
+void world_free_at(struct world **at);
+#define world_auto __attribute__((cleanup(world_free_at)))
 
 /* Change the policy to two entries. */
 void world_set_policy(struct world *world, const char *first,

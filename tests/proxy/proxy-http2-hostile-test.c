@@ -32,7 +32,7 @@ static void expect_failed(struct world *world, enum http_side side,
 
 static void test_too_many_streams(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     unsigned refused = 0;
 
     /* Before the guest knows the limit. */
@@ -49,12 +49,11 @@ static void test_too_many_streams(void)
     }
     g_assert_cmpuint(server_of(world)->streams->len, <=, HTTP2_STREAMS);
     g_assert_cmpuint(refused, <=, 10);
-    world_free(world);
 }
 
 static void test_limit_of_server(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     const nghttp2_settings_entry limit = {
         NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 3
     };
@@ -66,14 +65,13 @@ static void test_limit_of_server(void)
         nghttp2_session_get_remote_settings(
             guest_of(world)->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
         ==, 3);
-    world_free(world);
 }
 
 /* The guest has the last limit of many, also of those that came before it has
  * acknowledged one. */
 static void test_many_limits(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world_run(world);
     for (uint32_t i = 0; i < 200; i++) {
@@ -91,7 +89,6 @@ static void test_many_limits(void)
             guest_of(world)->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
         ==, 5);
     world_expect_alive(world);
-    world_free(world);
 }
 
 /* Frames of a raw guest, whose SETTINGS are sent already. */
@@ -122,7 +119,7 @@ static void test_floods(void)
     for (size_t i = 0; i < G_N_ELEMENTS(floods) * 2; i++) {
         const struct flood *flood = &floods[i / 2];
         enum http_side side = i % 2 ? HTTP_SERVER : HTTP_GUEST;
-        struct world *world = world_new();
+        world_auto struct world *world = world_new();
 
         world_request(world, "PUT", "/", NULL, false);
         world_run(world);
@@ -140,14 +137,13 @@ static void test_floods(void)
         expect_failed(
             world, side,
             flood->type == NGHTTP2_SETTINGS ? 0 : NGHTTP2_ENHANCE_YOUR_CALM);
-        world_free(world);
     }
 }
 
 /* Acknowledgements that the guest does not read. */
 static void test_unread_acks(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world_run(world);
     guest_of(world)->holds = true;
@@ -156,24 +152,22 @@ static void test_unread_acks(void)
     g_assert_true(world->has_failed);
     guest_of(world)->holds = false;
     expect_failed(world, HTTP_GUEST, NGHTTP2_ENHANCE_YOUR_CALM);
-    world_free(world);
 }
 
 static void test_continuations(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world_run(world);
     inject(world, HTTP_GUEST, 1, NGHTTP2_HEADERS, 0, 1, "\x82", 1);
     inject(world, HTTP_GUEST, 100, NGHTTP2_CONTINUATION, 0, 1, "", 0);
     world_run(world);
     g_assert_true(world->has_failed);
-    world_free(world);
 }
 
 static void test_rapid_resets(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     unsigned i;
 
     for (i = 0; i < 2000 && !world->has_failed; i++) {
@@ -186,7 +180,6 @@ static void test_rapid_resets(void)
     }
     g_assert_cmpuint(i, >, 500);
     g_assert_cmpuint(i, <, 2000);
-    world_free(world);
 }
 
 /* ---- peers that do not read ------------------------------------------------
@@ -200,7 +193,7 @@ static bool wants(struct world *world, enum http_side side)
 /* Each stream above the limit causes a RST_STREAM. */
 static void test_unread_resets(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     guest_of(world)->holds = true;
     world_run(world);
@@ -214,12 +207,11 @@ static void test_unread_resets(void)
     guest_of(world)->holds = false;
     world_run(world);
     g_assert_cmpuint(guest_of(world)->out->len, ==, 0);
-    world_free(world);
 }
 
 static void test_unread_responses(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *fields = g_strdup_printf(OK "x-long: %060000d\n", 0);
     struct peer_stream *streams[20];
 
@@ -237,14 +229,13 @@ static void test_unread_responses(void)
     world_run(world);
     for (int i = 0; i < 20; i++)
         g_assert_true(streams[i]->is_whole && streams[i]->is_closed);
-    world_free(world);
 }
 
 /* Requests are refused, for the frames behind them may be what the server waits
  * for. */
 static void test_waiting_requests(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *fields = g_strdup_printf("x-long: %060000d\n", 0);
     unsigned refused = 0;
 
@@ -268,13 +259,12 @@ static void test_waiting_requests(void)
     g_assert_cmpuint(refused, >=, 20 - HTTP2_HEADS / 60000);
     g_assert_cmpuint(refused, <, 20);
     world_expect_alive(world);
-    world_free(world);
 }
 
 /* Requests that were reset before the server got them. */
 static void test_cancelled_requests(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *fields = g_strdup_printf("x-long: %060000d\n", 0);
 
     world_run(world);
@@ -296,31 +286,32 @@ static void test_cancelled_requests(void)
     world_request(world, "GET", "/long", fields, true);
     world_run(world);
     g_assert_nonnull(world_find(world, "/long"));
-    world_free(world);
 }
 
 /* ---- other bytes --------------------------------------------------------- */
 
-static void test_garbage(void)
+static void test_garbage_of_the_guest(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     g_string_append(guest_of(world)->out, "GET / HTTP/1.1\r\n\r\n0123456789");
     world_run(world);
     g_assert_true(world->has_failed);
-    world_free(world);
+}
 
-    world = world_new();
+static void test_garbage_of_the_server(void)
+{
+    world_auto struct world *world = world_new();
+
     g_string_append(server_of(world)->out, "HTTP/1.1 400 Bad Request\r\n\r\n");
     world_run(world);
     g_assert_true(world->has_failed);
     g_assert_cmpuint(guest_of(world)->goaway_code, ==, NGHTTP2_INTERNAL_ERROR);
-    world_free(world);
 }
 
 static void test_push(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world_request(world, "GET", "/", NULL, true);
     world_run(world);
@@ -328,13 +319,12 @@ static void test_push(void)
            NGHTTP2_FLAG_END_HEADERS, 1, "\0\0\0\2\x82\x87\x84", 7);
     expect_failed(world, HTTP_SERVER, NGHTTP2_PROTOCOL_ERROR);
     g_assert_cmpuint(guest_of(world)->streams->len, ==, 1);
-    world_free(world);
 }
 
 /* More bytes than the window allows. */
 static void test_window_exceeded(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     static char data[16384];
     struct peer_stream *stream = world_request(world, "PUT", "/", NULL, false);
 
@@ -344,14 +334,13 @@ static void test_window_exceeded(void)
            stream->id, data, sizeof(data));
     world_run(world);
     g_assert_true(stream->is_closed || world->has_failed);
-    world_free(world);
 }
 
 /* ---- ends without a GOAWAY ----------------------------------------------- */
 
 static void test_end_of_guest(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct peer_stream *whole = world_request(world, "GET", "/whole", NULL,
                                               true);
 
@@ -367,12 +356,11 @@ static void test_end_of_guest(void)
     g_assert_true(world->relay->ops->is_over(world->relay, HTTP_GUEST));
     g_assert_true(world->relay->ops->is_over(world->relay, HTTP_SERVER));
     g_assert_cmpuint(server_of(world)->goaways, ==, 1);
-    world_free(world);
 }
 
 static void test_end_of_server(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *data = g_malloc0(200000);
     struct peer_stream *whole = world_request(world, "GET", "/whole", NULL,
                                               true);
@@ -397,7 +385,6 @@ static void test_end_of_server(void)
     g_assert_cmpuint(whole->body->len, ==, 200000);
     g_assert_true(world->relay->ops->is_over(world->relay, HTTP_GUEST));
     g_assert_true(world->relay->ops->is_over(world->relay, HTTP_SERVER));
-    world_free(world);
 }
 
 static unsigned begun(struct world *world)
@@ -409,7 +396,7 @@ static unsigned begun(struct world *world)
 static void test_begun_head(void)
 {
     static const char half[] = { 0, 0, 1, NGHTTP2_CONTINUATION, 4, 0, 0, 0, 1 };
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world_run(world);
     g_assert_cmpuint(begun(world), ==, 0);
@@ -427,7 +414,6 @@ static void test_begun_head(void)
     inject(world, HTTP_GUEST, 1, NGHTTP2_HEADERS, 0, 3, "\x82", 1);
     world_run(world);
     g_assert_cmpuint(begun(world), ==, 2);
-    world_free(world);
 }
 
 int main(int argc, char *argv[])
@@ -453,7 +439,10 @@ int main(int argc, char *argv[])
     g_test_add_func("/CONTINUATION floods end the connection",
                     test_continuations);
     g_test_add_func("/rapid resets end the connection", test_rapid_resets);
-    g_test_add_func("/other protocols end the connection", test_garbage);
+    g_test_add_func("/other protocols of the guest end the connection",
+                    test_garbage_of_the_guest);
+    g_test_add_func("/other protocols of the server end the connection",
+                    test_garbage_of_the_server);
     g_test_add_func("/server push ends the connection", test_push);
     g_test_add_func("/the windows bound what is held", test_window_exceeded);
     g_test_add_func("/a guest's end lets responses pass", test_end_of_guest);

@@ -13,7 +13,7 @@
 
 static void test_refusal(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct peer_stream *other = world_request(world, "GET", "/other", NULL,
                                               true);
     struct peer_stream *refused = world_request(world, "GET", "/private?key=1",
@@ -35,25 +35,23 @@ static void test_refusal(void)
     world_run(world);
     g_assert_true(other->is_whole);
     world_expect_alive(world);
-    world_free(world);
 }
 
 static void test_another_host(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world_request(world, "GET", "/", ":authority: evil.example\n", true);
     world_run(world);
     g_assert_cmpstr(world->told->str, ==,
                     "GET / 0 refused: the request names another host than "
                     "its connection (evil.example)\n");
-    world_free(world);
 }
 
 /* Each request is judged by the policy of its time. */
 static void test_changed_policy(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct peer_stream *stream;
 
     world_expect_alive(world);
@@ -74,13 +72,12 @@ static void test_changed_policy(void)
                                    "entry deny:" NAME "/no forbids the "
                                    "request\n"));
     world_expect_alive(world);
-    world_free(world);
 }
 
 /* Their bodies are not read, and take nothing from the window of the others. */
 static void test_refused_uploads(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *data = g_malloc0(1 << 20);
     struct peer_stream *last;
 
@@ -98,12 +95,11 @@ static void test_refused_uploads(void)
     peer_send(guest_of(world), last, data, 1 << 20, true);
     world_run(world);
     g_assert_cmpuint(world_find(world, "/last")->body->len, ==, 1 << 20);
-    world_free(world);
 }
 
 static void test_refused_head(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct peer_stream *stream = world_request(world, "HEAD", "/private", NULL,
                                                true);
 
@@ -111,7 +107,6 @@ static void test_refused_head(void)
     g_assert_true(stream->is_whole);
     g_assert_cmpuint(stream->body->len, ==, 0);
     world_expect_alive(world);
-    world_free(world);
 }
 
 static const struct bad {
@@ -152,7 +147,7 @@ static void test_bad_requests(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad_requests); i++) {
         const struct bad *bad = &bad_requests[i];
-        struct world *world = world_new();
+        world_auto struct world *world = world_new();
         struct peer_stream *stream = world_request(
             world, bad->method, bad->path, bad->fields, true);
 
@@ -166,7 +161,6 @@ static void test_bad_requests(void)
         g_assert_true(stream->is_closed);
         g_assert_true(bad->reason || stream->code == NGHTTP2_PROTOCOL_ERROR);
         world_expect_alive(world);
-        world_free(world);
     }
 }
 
@@ -183,26 +177,24 @@ static void test_good_requests(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
-        struct world *world = world_new();
+        world_auto struct world *world = world_new();
 
         world_request(world, "GET", "/good", fields[i], true);
         world_run(world);
         if (!world_find(world, "/good"))
             g_error("refused: %s", fields[i]);
         g_assert_null(strstr(world_find(world, "/good")->head->str, "\nhost:"));
-        world_free(world);
     }
 }
 
 static void test_options(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world_set_policy(world, "intercept:" NAME, "other.example");
     world_request(world, "OPTIONS", "*", NULL, true);
     world_run(world);
     g_assert_nonnull(world_find(world, "*"));
-    world_free(world);
 }
 
 /* ---- header lists -------------------------------------------------------- */
@@ -218,7 +210,7 @@ static char *make_fields(const char *before, size_t length)
 
 static void test_long_requests(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *most = make_fields("", 60 << 10);
     g_autofree char *more = make_fields("", 66 << 10);
     struct peer_stream *stream = world_request(world, "GET", "/more", more,
@@ -230,13 +222,12 @@ static void test_long_requests(void)
     g_assert_null(world_find(world, "/more"));
     g_assert_true(g_str_has_prefix(stream->head->str, ":status: 431\n"));
     world_expect_alive(world);
-    world_free(world);
 }
 
 /* 300 fields of 2.9 KiB, which HPACK sends as one and 299 bytes. */
 static void test_compressed_requests(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autoptr(GString) fields = g_string_new(NULL);
     struct peer_stream *stream;
 
@@ -247,12 +238,11 @@ static void test_compressed_requests(void)
     g_assert_null(world_find(world, "/bomb"));
     g_assert_true(stream->is_closed);
     world_expect_alive(world);
-    world_free(world);
 }
 
 static void test_long_response(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *more = make_fields(OK, 66 << 10);
     struct peer_stream *stream = world_request(world, "GET", "/", NULL, true);
 
@@ -262,13 +252,12 @@ static void test_long_response(void)
     g_assert_true(stream->is_closed && !stream->has_head);
     g_assert_cmpuint(stream->code, ==, NGHTTP2_ENHANCE_YOUR_CALM);
     world_expect_alive(world);
-    world_free(world);
 }
 
 /* nghttp2 takes it. */
 static void test_response_without_status(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct peer_stream *stream = world_request(world, "GET", "/", NULL, true);
 
     world_run(world);
@@ -278,7 +267,6 @@ static void test_response_without_status(void)
     g_assert_true(stream->is_closed && !stream->has_head);
     g_assert_cmpuint(stream->code, ==, NGHTTP2_PROTOCOL_ERROR);
     g_assert_cmpstr(world->told->str, ==, "GET / 0\n");
-    world_free(world);
 }
 
 int main(int argc, char *argv[])

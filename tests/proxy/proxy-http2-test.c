@@ -35,7 +35,7 @@ static void expect_told(struct world *world, const char *expected)
 
 static void test_exchange(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair;
 
     pair.guest = world_request(world, "POST", "/a?b=c",
@@ -56,21 +56,19 @@ static void test_exchange(void)
     g_assert_cmpstr(pair.guest->body->str, ==, "no");
     g_assert_true(pair.guest->is_closed && pair.server->is_closed);
     expect_told(world, "POST /a 404\n");
-    world_free(world);
 }
 
 static void test_bytes(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
 
     world->step = 1;
     world_expect_alive(world);
-    world_free(world);
 }
 
 static void test_parallel(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct peer_stream *streams[HTTP2_STREAMS];
 
     for (int i = 0; i < HTTP2_STREAMS; i++) {
@@ -96,12 +94,11 @@ static void test_parallel(void)
         g_assert_true(streams[i]->is_closed);
     }
     world_expect_alive(world);
-    world_free(world);
 }
 
 static void test_without_body(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair head = start(world, "HEAD", "/head", true);
     struct pair empty = start(world, "GET", "/empty", true);
 
@@ -112,12 +109,11 @@ static void test_without_body(void)
     g_assert_true(head.guest->is_whole && empty.guest->is_whole);
     g_assert_nonnull(strstr(head.guest->head->str, "content-length: 1000\n"));
     g_assert_cmpuint(empty.guest->code, ==, NGHTTP2_NO_ERROR);
-    world_free(world);
 }
 
 static void test_trailers(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "POST", "/", false);
 
     peer_send(guest_of(world), pair.guest, "body", 4, false);
@@ -130,12 +126,11 @@ static void test_trailers(void)
     g_assert_cmpstr(pair.guest->trailers->str, ==, "x-sum: 1\n");
     g_assert_true(pair.guest->is_closed && pair.server->is_closed);
     world_expect_alive(world);
-    world_free(world);
 }
 
 static void test_interim(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "POST", "/", false);
 
     peer_interim(server_of(world), pair.server, ":status: 100\n");
@@ -149,14 +144,13 @@ static void test_interim(void)
     world_run(world);
     g_assert_cmpstr(pair.guest->head->str, ==, OK);
     expect_told(world, "POST / 200\n");
-    world_free(world);
 }
 
 /* ---- streaming ----------------------------------------------------------- */
 
 static void test_events(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "GET", "/events", true);
 
     peer_answer(server_of(world), pair.server, OK, false);
@@ -166,12 +160,11 @@ static void test_events(void)
         g_assert_cmpuint(pair.guest->body->len, ==, i * 9);
         g_assert_cmpuint(pair.guest->chunks, ==, i);
     }
-    world_free(world);
 }
 
 static void test_both_ways(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "POST", "/rpc", false);
 
     peer_answer(server_of(world), pair.server, OK, false);
@@ -190,7 +183,6 @@ static void test_both_ways(void)
     world_run(world);
     g_assert_cmpstr(pair.guest->trailers->str, ==, "x-sum: 1\n");
     g_assert_true(pair.guest->is_closed && pair.server->is_closed);
-    world_free(world);
 }
 
 /* ---- flow control -------------------------------------------------------- */
@@ -226,29 +218,27 @@ static void check_slow_stream(struct world *world, struct peer *from,
 
 static void test_slow_download(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "GET", "/large", true);
 
     peer_answer(server_of(world), pair.server, OK, false);
     check_slow_stream(world, server_of(world), guest_of(world), pair.server,
                       pair.guest);
-    world_free(world);
 }
 
 static void test_slow_upload(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "PUT", "/large", false);
 
     check_slow_stream(world, guest_of(world), server_of(world), pair.guest,
                       pair.server);
-    world_free(world);
 }
 
 /* A guest that reads nothing at all, with many streams. */
 static void test_stopped_guest(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *data = make_large();
     struct pair pairs[20];
     size_t sent = 0;
@@ -272,13 +262,12 @@ static void test_stopped_guest(void)
     for (int i = 0; i < 20; i++)
         g_assert_cmpmem(pairs[i].guest->body->str, pairs[i].guest->body->len,
                         data, LARGE / 4);
-    world_free(world);
 }
 
 /* Streams that end early must give their window back to the others. */
 static void test_window_of_reset_streams(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     g_autofree char *data = make_large();
 
     for (int i = 0; i < 20; i++) {
@@ -300,14 +289,13 @@ static void test_window_of_reset_streams(void)
         world_run(world);
         g_assert_cmpuint(pair.server->body->len, ==, LARGE);
     }
-    world_free(world);
 }
 
 /* ---- ends ---------------------------------------------------------------- */
 
 static void test_reset_by_guest(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair open = start(world, "POST", "/open", false);
     struct pair whole = start(world, "GET", "/whole", true);
 
@@ -319,12 +307,11 @@ static void test_reset_by_guest(void)
     g_assert_cmpuint(whole.server->code, ==, NGHTTP2_INTERNAL_ERROR);
     world_expect_alive(world);
     expect_told(world, "POST /open 0\nGET /whole 0\nGET /alive 200\n");
-    world_free(world);
 }
 
 static void test_reset_by_server(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair none = start(world, "GET", "/none", true);
     struct pair half = start(world, "GET", "/half", true);
 
@@ -338,13 +325,12 @@ static void test_reset_by_server(void)
     g_assert_true(half.guest->is_closed && !half.guest->is_whole);
     g_assert_cmpuint(half.guest->code, ==, NGHTTP2_CANCEL);
     world_expect_alive(world);
-    world_free(world);
 }
 
 /* RFC 9113, 8.1: the response is whole, the request need not be sent. */
 static void test_early_response(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "PUT", "/", false);
 
     peer_answer(server_of(world), pair.server, ":status: 413\n", false);
@@ -357,7 +343,6 @@ static void test_early_response(void)
     g_assert_cmpuint(pair.guest->code, ==, NGHTTP2_NO_ERROR);
     g_assert_cmpstr(pair.guest->body->str, ==, "too large");
     world_expect_alive(world);
-    world_free(world);
 }
 
 static void expect_over(struct world *world)
@@ -371,7 +356,7 @@ static void expect_over(struct world *world)
 
 static void test_goaway_by_server(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair done = start(world, "GET", "/done", true);
     struct pair late = start(world, "GET", "/late", true);
 
@@ -385,12 +370,11 @@ static void test_goaway_by_server(void)
     world_run(world);
     g_assert_cmpstr(done.guest->body->str, ==, "done");
     expect_over(world);
-    world_free(world);
 }
 
 static void test_goaway_by_guest(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "GET", "/", true);
 
     nghttp2_submit_goaway(guest_of(world)->session, NGHTTP2_FLAG_NONE, 0,
@@ -401,14 +385,13 @@ static void test_goaway_by_guest(void)
     world_run(world);
     g_assert_true(pair.guest->is_whole);
     expect_over(world);
-    world_free(world);
 }
 
 /* ---- secrets ------------------------------------------------------------- */
 
 static void test_secrets(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct peer_stream *guest = world_request(
         world, "GET", "/",
         "authorization: Bearer " PLACEHOLDER "\nx-api-key: " PLACEHOLDER "\n",
@@ -424,12 +407,11 @@ static void test_secrets(void)
     peer_answer(server_of(world), server, OK "x-echo: " SECRET "\n", true);
     world_run(world);
     g_assert_cmpstr(guest->head->str, ==, OK "x-echo: " PLACEHOLDER "\n");
-    world_free(world);
 }
 
 static void test_secrets_in_trailers(void)
 {
-    struct world *world = world_new();
+    world_auto struct world *world = world_new();
     struct pair pair = start(world, "POST", "/", false);
 
     pair.guest->trailer = "x-api-key: " PLACEHOLDER;
@@ -455,7 +437,6 @@ static void test_secrets_in_trailers(void)
     peer_send_trailer(server_of(world), pair.server);
     world_run(world);
     g_assert_cmpstr(pair.guest->trailers->str, ==, "x-echo: " PLACEHOLDER "\n");
-    world_free(world);
 }
 
 int main(int argc, char *argv[])
