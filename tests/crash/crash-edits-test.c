@@ -388,7 +388,7 @@ static void run_daemon_undo(struct world *w, const struct shared *shared,
 
 static void measure(const struct test *test, struct wanted *ret_wanted)
 {
-    struct world *w = prepare(test->edits, test->backend);
+    world_auto struct world *w = prepare(test->edits, test->backend);
     g_autoptr(GError) error = NULL;
 
     ret_wanted->edited = look(w);
@@ -398,7 +398,6 @@ static void measure(const struct test *test, struct wanted *ret_wanted)
     g_assert_no_error(error);
     ret_wanted->undone = look(w);
     test->backend->stop(w);
-    world_free(w);
 }
 
 /* The rounds of one test. */
@@ -415,7 +414,7 @@ static bool run_round(void *opaque, unsigned point)
     const struct shared *shared = series->shared;
     const struct fault_plan plan = { test->action, point, test->error };
     const struct fault_board *board = shared->board;
-    struct world *w = prepare(test->edits, test->backend);
+    world_auto struct world *w = prepare(test->edits, test->backend);
 
     if (test->by_daemon)
         run_daemon_undo(w, shared, &plan);
@@ -426,7 +425,6 @@ static bool run_round(void *opaque, unsigned point)
         g_test_fail();
     }
     test->backend->stop(w);
-    world_free(w);
     return board->fired != 0;
 }
 

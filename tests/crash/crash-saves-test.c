@@ -203,7 +203,7 @@ static bool run_round(void *opaque, unsigned point)
 {
     const struct test *test = opaque;
     struct fault_board *board = test->board;
-    struct world *w = world_new(test->backend);
+    world_auto struct world *w = world_new(test->backend);
     bool saved[G_N_ELEMENTS(files)], ok;
 
     prepare(w, test->act);
@@ -223,7 +223,6 @@ static bool run_round(void *opaque, unsigned point)
     }
     if (w->state)
         test->backend->stop(w);
-    world_free(w);
     return board->fired != 0;
 }
 

@@ -91,7 +91,7 @@ static void every_point_fails(const struct world_backend *backend,
     }
     g_assert_true(board != MAP_FAILED);
     do {
-        struct world *w = prepare(backend);
+        world_auto struct world *w = prepare(backend);
         int end = start(w, board, action, point);
 
         if (end == WRONG) {
@@ -103,7 +103,6 @@ static void every_point_fails(const struct world_backend *backend,
         g_assert_true(world_folder_open(w, NULL));
         g_assert_true(knows_all(w));
         backend->stop(w);
-        world_free(w);
         point++;
     } while (board->fired);
     g_test_message("%u points: %u starts, %u failed", point, ended[STARTED],

@@ -103,12 +103,11 @@ static void disturb(const struct world_backend *backend,
 
     g_assert_true(board != MAP_FAILED);
     do {
-        struct world *w = prepare(backend);
+        world_auto struct world *w = prepare(backend);
         g_autoptr(GPtrArray) before = world_snapshot(w);
 
         write_disturbed(w, write, board, &plan);
         done += check(w, write, before);
-        world_free(w);
         plan.point++;
     } while (board->fired);
     g_test_message("%s: %u points, %u steps", write->path, plan.point - 2,

@@ -22,10 +22,9 @@ static void commit(struct world *w)
 
 static void command(struct world *w, const char *path)
 {
-    int64_t id = world_step(w);
-
+    world_step(w);
     CREATE(path, "by a command");
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 static int64_t newest(struct world *w)
@@ -96,7 +95,8 @@ static void a_command_ends_it(struct world *w)
     commit(w);
     work(w, 2);
     between = world_snapshot(w);
-    world_end_step(w, world_step(w)); /* it changes nothing */
+    world_step(w);
+    world_end_step(w); /* it changes nothing */
     work(w, 3);
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 4);
@@ -170,7 +170,8 @@ static void a_large_change_is_a_wall(struct world *w)
 {
     limits_configure(w, "max_single_step_size_bytes", FILE_SIZE / 2);
     limits_overwrite(w, 0, 1000);
-    world_end_step(w, world_step(w));
+    world_step(w);
+    world_end_step(w);
     limits_expect_unprotected(w, newest(w));
 }
 
@@ -180,7 +181,6 @@ static void a_deep_change_is_a_wall(struct world *w)
     g_autofree char *name = g_strnfill(200, 'd');
     g_autofree char *text = g_strnfill(3000, 'x');
     g_autoptr(GString) path = g_string_new(NULL);
-    int64_t id;
 
     for (unsigned i = 0; i < 15; i++) {
         g_string_append_printf(path, "%s%s", i ? "/" : "", name);
@@ -188,11 +188,12 @@ static void a_deep_change_is_a_wall(struct world *w)
     }
     g_string_append(path, "/f");
     CREATE(path->str, text);
-    id = world_step(w);
-    world_end_step(w, id);
+    world_step(w);
+    world_end_step(w);
     limits_configure(w, "max_single_step_size_bytes", 2000);
     OK(engine_put(w, path->str, O_TRUNC, "other"));
-    world_end_step(w, world_step(w));
+    world_step(w);
+    world_end_step(w);
     limits_expect_unprotected(w, newest(w));
 }
 
@@ -238,13 +239,12 @@ struct run {
 static void run(gconstpointer data)
 {
     const struct run *run = data;
-    struct world *w = limits_world(run->backend);
+    world_auto struct world *w = limits_world(run->backend);
 
     if (!w)
         return;
     run->run(w);
     w->backend->stop(w);
-    world_free(w);
 }
 
 int main(int argc, char **argv)

@@ -67,7 +67,7 @@ static int64_t make(struct fixture *f, const char *path)
     int64_t id = world_step(w);
 
     CREATE(path, "text");
-    world_end_step(w, id);
+    world_end_step(w);
     return id;
 }
 
@@ -185,7 +185,7 @@ static int64_t make_with_command(struct fixture *f, const char *path,
                               json_pack("{s:I, s:s}", "step_id", (json_int_t)id,
                                         "command", command)));
     CREATE(path, "text");
-    world_end_step(w, id);
+    world_end_step(w);
     return id;
 }
 
@@ -221,14 +221,13 @@ static void make_large(struct fixture *f, unsigned steps)
                                                      * each */
 
     for (unsigned i = 0; i < steps; i++) {
-        int64_t id = world_step(w);
-
+        world_step(w);
         for (unsigned j = 0; j < FILES; j++) {
             g_autofree char *path = g_strdup_printf("%s%u-%u", name, i, j);
 
             CREATE(path, "");
         }
-        world_end_step(w, id);
+        world_end_step(w);
     }
 }
 

@@ -120,10 +120,10 @@ static void run_parents(struct world *w, void (*change)(struct world *w))
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
     g_autoptr(GPtrArray) after = NULL;
-    int64_t id = world_step(w);
 
+    world_step(w);
     change(w);
-    world_end_step(w, id);
+    world_end_step(w);
     after = world_snapshot(w);
     world_undo_to(w, 1, before);
     world_redo_to(w, 1, after);
@@ -198,13 +198,12 @@ static void append_refused(gconstpointer backend)
 {
     struct world *w = world_new(backend);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     if (start_on(w, &ext4, fill_fixed)) {
         set_append(w, "d", true);
         set_append(w, "log", true);
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         g_assert_cmpint(engine_put(w, "d/new", O_CREAT, "x"), ==, -EPERM);
         g_assert_cmpint(w->backend->mkdir(w, "d/dir", 0755), ==, -EPERM);
         g_assert_cmpint(w->backend->rename(w, "f", "d/f", 0), ==, -EPERM);
@@ -214,7 +213,7 @@ static void append_refused(gconstpointer backend)
         WRITE("d/old", "new"); /* the file itself is not append-only */
         CREATE("d/sub/new", "new");
         CREATE("two", "2");
-        world_end_step(w, id);
+        world_end_step(w);
         world_undo_to(w, 1, before);
         world_step(w);
         CREATE("two", "2");
@@ -260,7 +259,8 @@ static void append_since(gconstpointer backend)
 
     if (start_on(w, &ext4, fill_fixed)) {
         before = world_snapshot(w);
-        world_end_step(w, make_stuck(w));
+        make_stuck(w);
+        world_end_step(w);
         expect_stuck(w);
         expect_stuck(w);
         set_append(w, "d", false);
@@ -280,9 +280,10 @@ static void append_discard(gconstpointer backend)
     int64_t id;
 
     if (start_on(w, &ext4, fill_fixed)) {
-        world_end_step(w, world_step(w));
+        world_step(w);
+        world_end_step(w);
         id = make_stuck(w);
-        world_end_step(w, id);
+        world_end_step(w);
         expect_stuck(w);
         between = world_snapshot(w);
         json_decref(world_request(w, "discard", NULL));
@@ -297,7 +298,7 @@ static void append_discard(gconstpointer backend)
                       ERROR_INVALID_FIELD);
         id = world_step(w);
         WRITE("f", "again");
-        world_end_step(w, id);
+        world_end_step(w);
         w->backend->stop(w);
         g_assert_true(world_start(w));
         world_undo_to(w, 1, between);
@@ -383,7 +384,7 @@ static void full_empty(struct world *w, bool reserve)
         drop_reserve(w);
     fill_disk(w, 0);
     g_assert_cmpint(engine_put(w, "f", O_TRUNC, "much"), ==, -ENOSPC);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     g_assert_true(json_is_false(json_object_get(report, "undoable")));
     json_decref(report);
     w->backend->stop(w);
@@ -412,14 +413,14 @@ static void rename_much(struct world *w)
 static void full_end(struct world *w, bool reserve)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
-    int64_t id = world_step(w);
     json_t *report;
 
+    world_step(w);
     if (!reserve)
         drop_reserve(w);
     fill_disk(w, 64 << 10);
     rename_much(w);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     g_assert_true(json_is_true(json_object_get(report, "undoable")));
     json_decref(report);
     w->backend->stop(w);

@@ -31,10 +31,9 @@ static void configure(struct world *w, const char *name, int64_t value)
 
 static void unlink_step(struct world *w, const char *name)
 {
-    int64_t id = world_step(w);
-
+    world_step(w);
     OK(w->backend->unlink(w, name));
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 /* Return the steps in the next event of eviction; 0: none. */
@@ -61,16 +60,15 @@ static int64_t evicted(struct world *w, const char *reason)
 static void gives_way(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
-    int64_t id;
 
     if (!w)
         return;
     configure(w, "min_free_bytes", -1);
     unlink_step(w, "a");
     unlink_step(w, "b");
-    id = world_step(w);
+    world_step(w);
     g_assert_cmpint(full_disk_write(w, "new", 44), ==, 44);
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(evicted(w, "disk_full"), ==, 1);
     g_assert_cmpint(evicted(w, "disk_full"), ==, 0); /* 2 is left */
     json_decref(world_undo(w, 2));
@@ -83,17 +81,16 @@ static void no_room(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
     int count;
 
     if (!w)
         return;
     before = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     count = full_disk_write(w, "new", 100);
     g_assert_cmpint(count, >, 20);
     g_assert_cmpint(count, <, 40);
-    world_end_step(w, id);
+    world_end_step(w);
     world_undo_to(w, 1, before);
     full_disk_end(w);
 }
@@ -103,7 +100,6 @@ static void removes(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     if (!w)
         return;
@@ -117,14 +113,14 @@ static void removes(gconstpointer data)
     g_assert_true(world_start(w));
     before = world_snapshot(w);
     full_disk_fill(w);
-    id = world_step(w);
+    world_step(w);
     for (int i = 0; i < 300; i++) {
         g_autofree char *name = g_strdup_printf(
             "a-name-of-which-some-fill-a-block-%d", i);
 
         OK(w->backend->unlink(w, name));
     }
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpuint(world_history_count(w), ==, 1);
     world_undo_to(w, 1, before);
     full_disk_end(w);
@@ -135,19 +131,18 @@ static void small_steps_stay(gconstpointer data)
 {
     struct world *w = full_disk_start(data);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     if (!w)
         return;
     full_disk_file(w, "precious", 4096);
     before = world_snapshot(w);
     unlink_step(w, "precious");
-    id = world_step(w);
+    world_step(w);
     OK(w->backend->put(w, "small", O_CREAT, "x", 1, 0));
-    world_end_step(w, id);
-    id = world_step(w);
+    world_end_step(w);
+    world_step(w);
     g_assert_cmpint(full_disk_write(w, "new", 100), <, 40);
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(evicted(w, "disk_full"), ==, 0);
     g_assert_cmpuint(world_history_count(w), ==, 3);
     world_undo_to(w, 3, before);
@@ -201,7 +196,8 @@ static void rename_with(struct world *w, int count, bool killed)
 
     leave_inodes(w, count);
     opened = w->backend->request(
-        w, "step.open", json_pack("{s:i}", "step_id", count + 1), &error);
+        w, "step.open", json_pack("{s:I}", "step_id", (json_int_t)w->next_id++),
+        &error);
     if (opened) {
         OK(w->backend->rename(w, "a", "d", 0));
         OK(w->backend->chmod(w, "b", 0600));
@@ -210,7 +206,7 @@ static void rename_with(struct world *w, int count, bool killed)
             w->backend->kill(w);
             g_assert_true(world_start(w));
         } else {
-            world_end_step(w, count + 1);
+            world_end_step(w);
             json_decref(world_undo(w, 1));
         }
         json_decref(opened);
@@ -242,12 +238,11 @@ static void share_is_full(gconstpointer data)
             data, i & 1 ? "nr_inodes=100,mode=0755" : "size=8m,mode=0755",
             4096);
         g_autoptr(GPtrArray) before = NULL;
-        int64_t id;
 
         if (!w)
             return;
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         OK(w->backend->chmod(w, "a", 0600));
         OK(w->backend->unlink(w, "b"));
         OK(w->backend->rename(w, "a", "c", 0));
@@ -266,7 +261,7 @@ static void share_is_full(gconstpointer data)
             w->backend->kill(w);
             g_assert_true(world_start(w));
         } else {
-            world_end_step(w, id);
+            world_end_step(w);
             json_decref(world_undo(w, 1));
         }
         world_assert_equal(w, before);
@@ -280,15 +275,14 @@ static void full_by_others(gconstpointer data)
 {
     struct world *w = full_disk_start_on(data, "nr_inodes=100,mode=0755", 4096);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     if (!w)
         return;
     before = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     OK(w->backend->chmod(w, "a", 0600));
     OK(w->backend->put(w, "b", 0, "new", 3, 0));
-    world_end_step(w, id);
+    world_end_step(w);
     use_up_inodes(w);
     world_undo_to(w, 1, before);
     full_disk_end(w);
@@ -369,11 +363,10 @@ static void min_free_of_others(gconstpointer data)
         return;
     configure(w, "min_free_bytes", (int64_t)1 << 40);
     for (int i = 0; i < 4; i++) {
-        int64_t id = world_step(w);
-
+        world_step(w);
         OK(w->backend->chmod(w, "a", i % 2 ? 0600 : 0644));
         OK(w->backend->put(w, "small", O_CREAT, "x", 1, i));
-        world_end_step(w, id);
+        world_end_step(w);
     }
     g_assert_cmpint(evicted(w, "min_free"), ==, 0);
     g_assert_cmpuint(world_history_count(w), ==, 4);

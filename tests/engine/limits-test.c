@@ -61,7 +61,7 @@ static void expect_steps(struct world *w, int64_t first, int64_t last)
 
 static void ui18(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autoptr(GPtrArray) before = NULL;
 
     if (!w)
@@ -81,12 +81,11 @@ static void ui18(gconstpointer data)
     world_start(w);
     world_refused(w, "step.open", json_pack("{s:i}", "step_id", 5),
                   ERROR_INVALID_FIELD);
-    world_free(w);
 }
 
 static void ui18_configured(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
 
     if (!w)
         return;
@@ -101,12 +100,11 @@ static void ui18_configured(gconstpointer data)
     for (unsigned i = 6; i <= 8; i++)
         limits_small_step(w, limits_file_name(i));
     expect_steps(w, 4, 8);
-    world_free(w);
 }
 
 static void ui19(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autoptr(GPtrArray) before = NULL;
 
     if (!w)
@@ -120,14 +118,13 @@ static void ui19(gconstpointer data)
     expect_evicted(w, "max_log_size", 1, 3);
     expect_steps(w, 4, 5);
     world_undo_to(w, 2, before);
-    world_free(w);
 }
 
 /* A step that alone exceeds the log's limit does not evict all others and then
  * itself: it exceeds its own limit. */
 static void ui19_one_step(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     int64_t id;
 
     if (!w)
@@ -137,16 +134,15 @@ static void ui19_one_step(gconstpointer data)
     id = world_step(w);
     for (unsigned i = 0; i < 4; i++)
         limits_overwrite(w, i, 30 + i);
-    world_end_step(w, id);
+    world_end_step(w);
     limits_expect_unprotected(w, id);
     expect_steps(w, 1, 2);
-    world_free(w);
 }
 
 /* What a step removes is moved, not copied: it does not count. */
 static void moved_is_free(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autoptr(GPtrArray) before = NULL;
     json_t *report;
     int64_t id;
@@ -159,7 +155,7 @@ static void moved_is_free(gconstpointer data)
     id = world_step(w);
     for (unsigned i = 0; i < FILES; i++)
         OK(w->backend->unlink(w, limits_file_name(i)));
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     g_assert_true(json_is_true(json_object_get(report, "undoable")));
     json_decref(report);
     w->backend->stop(w);
@@ -167,13 +163,12 @@ static void moved_is_free(gconstpointer data)
     limits_configure(w, "max_log_size_bytes", FILE_SIZE);
     expect_steps(w, id, id);
     world_undo_to(w, 1, before);
-    world_free(w);
 }
 
 /* Killed between the rename and the removal: the next start continues. */
 static void killed_evicting(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autofree char *step = NULL, *trash = NULL, *left = NULL;
 
     if (!w)
@@ -190,13 +185,12 @@ static void killed_evicting(gconstpointer data)
     g_assert_false(g_file_test(left, G_FILE_TEST_EXISTS));
     expect_steps(w, 2, 2);
     json_decref(world_undo(w, 1));
-    world_free(w);
 }
 
 /* More names than are removed while other threads wait. */
 static void large_trash(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     int64_t id;
 
     world_host_dir(w, "many");
@@ -214,7 +208,7 @@ static void large_trash(gconstpointer data)
 
             OK(w->backend->unlink(w, name));
         }
-        world_end_step(w, id);
+        world_end_step(w);
         limits_small_step(w, "evicts");
         expect_evicted(w, "max_step_count", id, id);
         w->backend->stop(w);
@@ -222,7 +216,6 @@ static void large_trash(gconstpointer data)
         expect_steps(w, id + 1, id + 1);
         json_decref(world_undo(w, 1));
     }
-    world_free(w);
 }
 
 static const struct {

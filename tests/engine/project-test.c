@@ -137,10 +137,10 @@ static void run_all(struct world *w)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
     g_autoptr(GPtrArray) after = NULL;
-    int64_t id = world_step(w);
 
+    world_step(w);
     change(w);
-    world_end_step(w, id);
+    world_end_step(w);
     after = world_snapshot(w);
     world_undo_to(w, 1, before);
     assert_projects(w);
@@ -159,7 +159,7 @@ static void run_all(struct world *w)
 static void run(const struct world_backend *backend,
                 void (*prepare)(struct world *w))
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
 
     if (!loop_fs_mount(w, &xfs)) {
         g_test_skip("no root, loop devices or mkfs for it");
@@ -171,7 +171,6 @@ static void run(const struct world_backend *backend,
     if (w->state)
         w->backend->stop(w);
     loop_fs_unmount(w);
-    world_free(w);
 }
 
 static void prepare_share(struct world *w)
@@ -271,7 +270,7 @@ static bool kill_undo(struct world *w, unsigned point)
 /* Directories that were opened to other projects pass theirs on again. */
 static void killed(gconstpointer backend)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autoptr(GPtrArray) before = NULL;
 
     if (!loop_fs_mount(w, &xfs)) {
@@ -289,7 +288,6 @@ static void killed(gconstpointer backend)
         }
     }
     loop_fs_unmount(w);
-    world_free(w);
 }
 
 #endif
@@ -423,14 +421,13 @@ static void as_user(struct world *w)
 
 static void of_user(gconstpointer backend)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
 
     if (loop_fs_mount(w, &xfs))
         as_user(w);
     else
         g_test_skip("no root, loop devices or mkfs for it");
     loop_fs_unmount(w);
-    world_free(w);
 }
 
 int main(int argc, char **argv)

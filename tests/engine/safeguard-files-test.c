@@ -99,10 +99,11 @@ static const struct {
  * simply done, and undone. */
 static bool is_there(struct world *w, size_t i)
 {
-    int64_t step = world_step(w);
-    int rc = overwrites[i].run(w);
+    int rc;
 
-    world_end_step(w, step);
+    world_step(w);
+    rc = overwrites[i].run(w);
+    world_end_step(w);
     if (rc == 0)
         json_decref(world_undo(w, 1));
     else
@@ -114,7 +115,7 @@ static bool is_there(struct world *w, size_t i)
  */
 static void sg05(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     bool there[G_N_ELEMENTS(overwrites)];
 
@@ -150,24 +151,22 @@ static void sg05(gconstpointer backend)
             rig_close_denied(w, step, before);
             continue;
         }
-        world_end_step(w, step);
+        world_end_step(w);
         world_undo_to(w, 1, before);
     }
-    world_free(w);
 }
 
 /* None of these destroys a large file. */
 static void sg05_silent(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autofree char *much = g_strnfill(RIG_LARGE, 'm');
-    int64_t step;
 
     if (!w)
         return;
     rig_configure(w,
                   json_pack("{s:i}", "overwrite_file_size_threshold", LIMIT));
-    step = world_step(w);
+    world_step(w);
     DO(put, "large", O_APPEND, "end", 3, 0);
     DO(put, "large", 0, "end", 3, RIG_LARGE + 3);
     DO(truncate, "large", 2 * RIG_LARGE);
@@ -179,8 +178,7 @@ static void sg05_silent(gconstpointer backend)
     /* It was small before the step. */
     DO(put, "small", 0, much, RIG_LARGE, 0);
     WRITE("small", "changed");
-    world_end_step(w, step);
-    world_free(w);
+    world_end_step(w);
 }
 
 static int replace_small(struct world *w)
@@ -190,7 +188,7 @@ static int replace_small(struct world *w)
 
 static void sg06(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *id = NULL;
     struct rig_command command;
@@ -217,7 +215,6 @@ static void sg06(gconstpointer backend)
     rig_confirm(w, id, "deny");
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
     rig_close_denied(w, step, before);
-    world_free(w);
 }
 
 /* ---- over the limit ------------------------------------------------------ */
@@ -226,7 +223,7 @@ static void sg06(gconstpointer backend)
  * there, its changes stay, and all clients get an event. */
 static void denied_unprotected(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) then = NULL;
     g_autofree char *id = NULL;
     struct rig_command command;
@@ -237,30 +234,29 @@ static void denied_unprotected(gconstpointer backend)
         return;
     rig_configure(w, json_pack("{s:b, s:i}", "rename_over_existing", 1,
                                "timeout_seconds", 60));
-    json_decref(rig_request(
+    json_decref(world_request(
         w, "configure", json_pack("{s:i}", "max_single_step_size_bytes", 1)));
     step = world_step(w);
     WRITE("small", "changed");
     then = world_snapshot(w);
     rig_command_start(&command, w, rename_onto);
     id = rig_wait_triggered(w, "rename_over_existing", NULL);
-    rig_request_fails(w, "safeguard.confirm", rig_answer_of(id, "deny"),
-                      ERROR_STEP_UNPROTECTED);
+    world_refused(w, "safeguard.confirm", rig_answer_of(id, "deny"),
+                  ERROR_STEP_UNPROTECTED);
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
     g_assert_cmpint(w->backend->mkdir(w, "more", 0755), ==, -EPERM);
-    rig_request_fails(w, "step.close",
-                      json_pack("{s:I}", "step_id", (json_int_t)step),
-                      ERROR_STEP_UNPROTECTED);
+    world_refused(w, "step.close",
+                  json_pack("{s:I}", "step_id", (json_int_t)step),
+                  ERROR_STEP_UNPROTECTED);
     world_assert_equal(w, then);
-    answer = rig_request(w, "history", NULL);
+    answer = world_request(w, "history", NULL);
     shown = json_array_get(json_object_get(answer, "steps"), 0);
     g_assert_cmpint(json_integer_value(json_object_get(shown, "step_id")), ==,
                     step);
     g_assert_true(json_is_true(json_object_get(shown, "unprotected")));
     json_decref(answer);
-    rig_request_fails(w, "rollback", NULL, ERROR_STEP_UNPROTECTED);
+    world_refused(w, "rollback", NULL, ERROR_STEP_UNPROTECTED);
     DO(mkdir, "more", 0755);
-    world_free(w);
 }
 
 static const struct world_case cases[] = {

@@ -86,7 +86,7 @@ static int64_t hold_delete(struct world *w, struct rig_command *command,
  * on. */
 static void sg01(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) then = NULL;
     g_autofree char *id = NULL;
     struct rig_command command, other;
@@ -105,29 +105,27 @@ static void sg01(gconstpointer backend)
      * while a deletion there waits, and a new name needs it. */
     DO(stat, "large", &st);
     DO(stat, "dir/f4", &st);
-    status = rig_request(w, "status", NULL);
+    status = world_request(w, "status", NULL);
     g_assert_cmpstr(
         json_string_value(json_object_get(
             json_object_get(status, "pending_safeguard"), "safeguard_id")),
         ==, id);
     json_decref(status);
     world_assert_equal(w, then);
-    rig_request_fails(w, "step.close",
-                      json_pack("{s:I}", "step_id", (json_int_t)step),
-                      ERROR_BUSY);
-    rig_request_fails(w, "safeguard.confirm", rig_answer_of("sg_0_0", "allow"),
-                      ERROR_UNKNOWN_SAFEGUARD);
-    rig_request_fails(w, "safeguard.confirm", rig_answer_of(id, "perhaps"),
-                      ERROR_INVALID_FIELD);
+    world_refused(w, "step.close",
+                  json_pack("{s:I}", "step_id", (json_int_t)step), ERROR_BUSY);
+    world_refused(w, "safeguard.confirm", rig_answer_of("sg_0_0", "allow"),
+                  ERROR_UNKNOWN_SAFEGUARD);
+    world_refused(w, "safeguard.confirm", rig_answer_of(id, "perhaps"),
+                  ERROR_INVALID_FIELD);
     rig_confirm(w, id, "allow");
     OK(rig_command_end(&command));
     OK(rig_command_end(&other));
-    world_free(w);
 }
 
 static void sg02(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *id = NULL, *next = NULL;
     struct rig_command command;
@@ -141,9 +139,9 @@ static void sg02(gconstpointer backend)
     rig_confirm(w, id, "allow");
     OK(rig_command_end(&command)); /* from here on the rule is silent */
     g_assert_cmpint(count_files(w), ==, 0);
-    rig_request_fails(w, "safeguard.confirm", rig_answer_of(id, "deny"),
-                      ERROR_UNKNOWN_SAFEGUARD);
-    report = world_close_step(w, step);
+    world_refused(w, "safeguard.confirm", rig_answer_of(id, "deny"),
+                  ERROR_UNKNOWN_SAFEGUARD);
+    report = world_close_step(w);
     g_assert_true(json_is_true(json_object_get(report, "undoable")));
     g_assert_null(json_object_get(report, "aborted"));
     json_decref(report);
@@ -153,12 +151,11 @@ static void sg02(gconstpointer backend)
     rig_confirm(w, next, "deny");
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
     rig_close_denied(w, step, before);
-    world_free(w);
 }
 
 static void sg03(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *id = NULL;
     struct rig_command command, other;
@@ -175,12 +172,11 @@ static void sg03(gconstpointer backend)
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
     g_assert_cmpint(rig_command_end(&other), ==, -EPERM);
     rig_close_denied(w, step, before);
-    world_free(w);
 }
 
 static void sg04(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     struct rig_command command;
     json_t *event;
@@ -202,7 +198,6 @@ static void sg04(gconstpointer backend)
     json_decref(event);
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
     rig_close_denied(w, step, before);
-    world_free(w);
 }
 
 static int remove_one(struct world *w)
@@ -214,7 +209,7 @@ static int remove_one(struct world *w)
  * fails, though there is no denied step any more. */
 static void abort_pending(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *id = NULL;
     struct rig_command command;
@@ -228,19 +223,18 @@ static void abort_pending(gconstpointer backend)
     DO(unlink, "large");
     rig_command_start(&command, w, remove_one);
     id = rig_wait_triggered(w, "delete", NULL);
-    json_decref(rig_request(w, "step.abort",
-                            json_pack("{s:I}", "step_id", (json_int_t)step)));
+    json_decref(world_request(w, "step.abort",
+                              json_pack("{s:I}", "step_id", (json_int_t)step)));
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
     world_assert_equal(w, before);
-    rig_request_fails(w, "safeguard.confirm", rig_answer_of(id, "allow"),
-                      ERROR_UNKNOWN_SAFEGUARD);
+    world_refused(w, "safeguard.confirm", rig_answer_of(id, "allow"),
+                  ERROR_UNKNOWN_SAFEGUARD);
     DO(mkdir, "more", 0755);
-    world_free(w);
 }
 
 static void abort_denied(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *id = NULL;
     struct rig_command command;
@@ -252,25 +246,23 @@ static void abort_denied(gconstpointer backend)
     step = hold_delete(w, &command, &id);
     rig_confirm(w, id, "deny");
     g_assert_cmpint(rig_command_end(&command), ==, -EPERM);
-    json_decref(rig_request(w, "step.abort",
-                            json_pack("{s:I}", "step_id", (json_int_t)step)));
+    json_decref(world_request(w, "step.abort",
+                              json_pack("{s:I}", "step_id", (json_int_t)step)));
     world_assert_equal(w, before);
     DO(mkdir, "more", 0755);
-    world_free(w);
 }
 
 /* Files that the step made itself, and changes outside commands, do not count.
  */
 static void not_counted(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
-    int64_t step;
+    world_auto struct world *w = rig_start(backend);
 
     if (!w)
         return;
     rig_configure(w, json_pack("{s:i, s:i}", "delete_threshold", 3,
                                "overwrite_file_size_threshold", 0));
-    step = world_step(w);
+    world_step(w);
     for (int i = 0; i < RIG_FILES; i++) {
         CREATE("dir/new", "text");
         WRITE("dir/new", "TEXT");
@@ -280,12 +272,11 @@ static void not_counted(gconstpointer backend)
     DO(rmdir, "new");
     DO(unlink, "dir/f0");
     DO(unlink, "dir/f1");
-    world_end_step(w, step);
+    world_end_step(w);
     DO(unlink, "dir/f2");
     DO(unlink, "dir/f3");
     DO(unlink, "dir/f4");
     WRITE("large", "ambient");
-    world_free(w);
 }
 
 /* ---- many waiting changes ------------------------------------------------ */
@@ -308,7 +299,7 @@ static gpointer change_mode(gpointer data)
 /* More changes wait than any server has workers, and reads go on. */
 static void many_wait(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     struct mode_change changes[RIG_FILES];
     GThread *threads[RIG_FILES];
     g_autofree char *id = NULL;
@@ -342,13 +333,12 @@ static void many_wait(gconstpointer backend)
         OK(changes[i].result);
         g_free(changes[i].name);
     }
-    world_free(w);
 }
 
 /* A waiting command can be killed before any decision. */
 static void killed_command(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autofree char *id = NULL, *path = NULL;
     json_t *status;
     int wait_status;
@@ -369,25 +359,23 @@ static void killed_command(gconstpointer backend)
     kill(pid, SIGKILL);
     g_assert_cmpint(waitpid(pid, &wait_status, 0), ==, pid);
     g_assert_true(WIFSIGNALED(wait_status));
-    status = rig_request(w, "status", NULL);
+    status = world_request(w, "status", NULL);
     g_assert_true(json_is_object(json_object_get(status, "pending_safeguard")));
     json_decref(status);
     rig_confirm(w, id, "allow");
     OK(access(path, F_OK)); /* an abandoned change does not happen */
-    world_free(w);
 }
 
 /* ---- settings ------------------------------------------------------------ */
 
 static void settings(gconstpointer backend)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     json_t *rules;
-    int64_t step;
 
     if (!w)
         return;
-    rules = rig_request(w, "safeguard.configure", NULL);
+    rules = world_request(w, "safeguard.configure", NULL);
     g_assert_true(json_is_null(json_object_get(rules, "delete_threshold")));
     g_assert_true(
         json_is_null(json_object_get(rules, "overwrite_file_size_threshold")));
@@ -399,25 +387,24 @@ static void settings(gconstpointer backend)
     rig_configure(w, json_pack("{s:i, s:b}", "delete_threshold", 1,
                                "rename_over_existing", 1));
     rig_configure(w, json_pack("{s:i}", "overwrite_file_size_threshold", 10));
-    rules = rig_request(w, "safeguard.configure", NULL);
+    rules = world_request(w, "safeguard.configure", NULL);
     g_assert_cmpint(
         json_integer_value(json_object_get(rules, "delete_threshold")), ==, 1);
     g_assert_true(json_is_true(json_object_get(rules, "rename_over_existing")));
     json_decref(rules);
-    rig_request_fails(w, "safeguard.configure",
-                      json_pack("{s:i}", "delete_threshold", -1),
-                      ERROR_INVALID_FIELD);
-    rig_request_fails(w, "safeguard.configure",
-                      json_pack("{s:s}", "rename_over_existing", "yes"),
-                      ERROR_INVALID_FIELD);
+    world_refused(w, "safeguard.configure",
+                  json_pack("{s:i}", "delete_threshold", -1),
+                  ERROR_INVALID_FIELD);
+    world_refused(w, "safeguard.configure",
+                  json_pack("{s:s}", "rename_over_existing", "yes"),
+                  ERROR_INVALID_FIELD);
     rig_configure(w, json_pack("{s:n, s:n, s:n}", "delete_threshold",
                                "overwrite_file_size_threshold",
                                "rename_over_existing"));
-    step = world_step(w);
+    world_step(w);
     DO(unlink, "large");
     DO(rename, "dir/f0", "dir/f1", 0);
-    world_end_step(w, step);
-    world_free(w);
+    world_end_step(w);
 }
 
 /* ---- crashes ------------------------------------------------------------- */
@@ -425,7 +412,7 @@ static void settings(gconstpointer backend)
 /* The daemon ends, one way or another, while the decision is pending. */
 static void end_pending(const struct world_backend *backend, bool kill)
 {
-    struct world *w = rig_start(backend);
+    world_auto struct world *w = rig_start(backend);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *id = NULL;
     struct rig_command command;
@@ -448,7 +435,6 @@ static void end_pending(const struct world_backend *backend, bool kill)
     world_assert_equal(w, before);
     g_assert_cmpuint(world_history_count(w), ==, 0);
     DO(mkdir, "more", 0755);
-    world_free(w);
 }
 
 static void killed_pending(gconstpointer backend)

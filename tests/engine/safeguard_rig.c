@@ -39,27 +39,9 @@ char *rig_file_name(int i)
 
 /* ---- the agent ----------------------------------------------------------- */
 
-json_t *rig_request(struct world *w, const char *type, json_t *payload)
-{
-    g_autoptr(GError) error = NULL;
-    json_t *answer = w->backend->request(w, type, payload, &error);
-
-    g_assert_no_error(error);
-    return answer;
-}
-
-void rig_request_fails(struct world *w, const char *type, json_t *payload,
-                       int code)
-{
-    g_autoptr(GError) error = NULL;
-
-    g_assert_null(w->backend->request(w, type, payload, &error));
-    g_assert_error(error, STEPBACK_ERROR, code);
-}
-
 void rig_configure(struct world *w, json_t *rules)
 {
-    json_decref(rig_request(w, "safeguard.configure", rules));
+    json_decref(world_request(w, "safeguard.configure", rules));
 }
 
 char *rig_wait_triggered(struct world *w, const char *kind, json_t **ret)
@@ -87,7 +69,8 @@ void rig_confirm(struct world *w, const char *id, const char *action)
 {
     json_t *event;
 
-    json_decref(rig_request(w, "safeguard.confirm", rig_answer_of(id, action)));
+    json_decref(
+        world_request(w, "safeguard.confirm", rig_answer_of(id, action)));
     event = w->backend->wait_event(w, "event.safeguard_decided");
     g_assert_cmpstr(json_string_value(json_object_get(event, "action")), ==,
                     action);
@@ -102,11 +85,11 @@ void rig_close_denied(struct world *w, int64_t step, GPtrArray *before)
 
     world_assert_equal(w, before);
     g_assert_cmpint(w->backend->mkdir(w, "more", 0755), ==, -EPERM);
-    rig_request_fails(w, "step.open",
-                      json_pack("{s:I}", "step_id", (json_int_t)step + 1),
-                      ERROR_STEP_ACTIVE);
-    rig_request_fails(w, "rollback", NULL, ERROR_STEP_ACTIVE);
-    report = world_close_step(w, step);
+    world_refused(w, "step.open",
+                  json_pack("{s:I}", "step_id", (json_int_t)step + 1),
+                  ERROR_STEP_ACTIVE);
+    world_refused(w, "rollback", NULL, ERROR_STEP_ACTIVE);
+    report = world_close_step(w);
     g_assert_true(json_is_true(json_object_get(report, "aborted")));
     g_assert_false(json_is_true(json_object_get(report, "undoable")));
     g_assert_cmpstr(json_string_value(json_object_get(report, "reason")), ==,

@@ -42,11 +42,6 @@ int rig_command_end(struct rig_command *command);
 
 /* ---- the agent ----------------------------------------------------------- */
 
-/* Send a request that must succeed (a new payload), or fail with this code. */
-json_t *rig_request(struct world *w, const char *type, json_t *payload);
-void rig_request_fails(struct world *w, const char *type, json_t *payload,
-                       int code);
-
 /* Send safeguard.configure; rules are taken. */
 void rig_configure(struct world *w, json_t *rules);
 

@@ -66,7 +66,7 @@ static struct world *start(gconstpointer backend)
 
 static void late_writes_belong_to_the_step(gconstpointer data)
 {
-    struct world *w = start(data);
+    world_auto struct world *w = start(data);
     g_autoptr(GPtrArray) before = NULL;
     struct late late = { .w = w };
     GThread *thread;
@@ -87,12 +87,11 @@ static void late_writes_belong_to_the_step(gconstpointer data)
     world_assert_changed(w, before);
     g_assert_cmpuint(world_history_count(w), ==, 1);
     world_undo_to(w, 1, before);
-    world_free(w);
 }
 
 static void nothing_open_ends_at_once(gconstpointer data)
 {
-    struct world *w = start(data);
+    world_auto struct world *w = start(data);
     int64_t id;
 
     if (!w)
@@ -100,13 +99,12 @@ static void nothing_open_ends_at_once(gconstpointer data)
     id = world_step(w);
     g_assert_cmpint(w->backend->put(w, "file", 0, "new", 3, 0), ==, 0);
     g_assert_cmpint(time_close(w, id, PATIENT_MS), <, QUICK_MS);
-    world_free(w);
 }
 
 /* A server that has had its log open since before the step. */
 static void older_files_do_not_delay_the_end(gconstpointer data)
 {
-    struct world *w = start(data);
+    world_auto struct world *w = start(data);
     void *older, *reader;
     int64_t id;
 
@@ -120,12 +118,11 @@ static void older_files_do_not_delay_the_end(gconstpointer data)
     g_assert_cmpint(time_close(w, id, PATIENT_MS), <, QUICK_MS);
     w->backend->close(w, older);
     w->backend->close(w, reader);
-    world_free(w);
 }
 
 static void kept_files_delay_the_end_for_the_quiet_time(gconstpointer data)
 {
-    struct world *w = start(data);
+    world_auto struct world *w = start(data);
     gint64 took;
     void *kept;
     int64_t id;
@@ -141,7 +138,6 @@ static void kept_files_delay_the_end_for_the_quiet_time(gconstpointer data)
     id = world_step(w); /* not of this step */
     g_assert_cmpint(time_close(w, id, PATIENT_MS), <, QUICK_MS);
     w->backend->close(w, kept);
-    world_free(w);
 }
 
 int main(int argc, char **argv)

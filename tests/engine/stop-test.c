@@ -130,10 +130,9 @@ static void amid_work(struct edits *f)
         return;
     }
     for (int i = 0; i < rounds; i++) {
-        int64_t id = world_step(f->w);
-
+        world_step(f->w);
         edits_client_put(f, "file", 0, "new");
-        world_end_step(f->w, id);
+        world_end_step(f->w);
         if (i % 3 == 0)
             world_step(f->w); /* the next start rolls it back */
         stop_amid_work(f, (guint32)i * 7 + 1);

@@ -236,7 +236,7 @@ static void run_agent_step(struct world *w, GRand *rand)
         json_decref(ask(w, "step.abort",
                         json_pack("{s:I}", "step_id", (json_int_t)id)));
     else
-        world_end_step(w, id);
+        world_end_step(w);
 }
 
 static void run_agent(struct world *w, GRand *rand, guint floor,
@@ -269,7 +269,8 @@ static void fill(struct world *w)
 static void take_all_back(struct world *w, guint floor)
 {
     /* An open ambient step counts as a step, too. */
-    world_end_step(w, world_step(w));
+    world_step(w);
+    world_end_step(w);
     while (world_history_count(w) > floor)
         json_decref(world_undo(w, 1));
 }
@@ -301,7 +302,7 @@ static unsigned number_from(const char *variable, unsigned otherwise)
 
 static void run_rounds(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     guint32 seed = number_from("STEPBACK_THREADS_SEED", 1);
     unsigned rounds = number_from("STEPBACK_THREADS_ROUNDS", ROUNDS);
 
@@ -313,7 +314,6 @@ static void run_rounds(gconstpointer data)
             run_round(w, seed + i);
         }
     }
-    world_free(w);
 }
 
 /* ---- signals ------------------------------------------------------------- */
@@ -371,7 +371,7 @@ static GHashTable *list_threads(void)
  * server's signal mask is unchanged. */
 static void leave_signals(void)
 {
-    struct world *w = world_new(&world_folder);
+    world_auto struct world *w = world_new(&world_folder);
     struct ic_options options = { .share = w->share, .undo_dir = w->undo_dir };
     g_autofree char *self = g_strdup_printf("%d", getpid());
     g_autoptr(GHashTable) before = NULL;
@@ -402,7 +402,6 @@ static void leave_signals(void)
     g_assert_false(has_signal(read_blocked(self), SIGTERM));
     g_assert_false(has_signal(read_blocked(self), SIGCHLD));
     ic_close(ic);
-    world_free(w);
 }
 
 int main(int argc, char **argv)

@@ -149,7 +149,7 @@ static void expect_diff(struct world *w, int64_t id, GHashTable *files, ...)
  * moved, and one whose number was reused. */
 static void a_diff_shows_only_known_content(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autofree char *large = w ? world_host_path(w, "file5") : NULL;
     g_autofree char *text = g_strnfill(6 * FILE_SIZE, 'o');
     g_autoptr(GHashTable) files = NULL;
@@ -182,18 +182,17 @@ static void a_diff_shows_only_known_content(gconstpointer data)
         OK(w->backend->put(w, name, O_CREAT, "new", 3, 0));
     }
     OK(w->backend->rename(w, "new0", "file6", 0));
-    world_end_step(w, id);
+    world_end_step(w);
     expect_diff(w, id, files, "file0", NULL);
     limits_small_step(w, "above");
     w->backend->stop(w);
     world_start(w);
     expect_diff(w, id, files, "file0", NULL);
-    world_free(w);
 }
 
 static void ui17(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autoptr(GHashTable) files = NULL;
     json_t *report;
     int64_t id;
@@ -203,7 +202,7 @@ static void ui17(gconstpointer data)
     files = read_files(w);
     limits_small_step(w, "step 1");
     id = go_over(w);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     g_assert_true(json_is_false(json_object_get(report, "undoable")));
     g_assert_true(json_is_true(json_object_get(report, "unprotected")));
     json_decref(report);
@@ -215,14 +214,13 @@ static void ui17(gconstpointer data)
     expect_wall(w, id);
     expect_diff(w, id, files, "file0", "file7", NULL);
     expect_goes_on(w);
-    world_free(w);
 }
 
 /* The reply says which file was too much, and what cannot be undone because of
  * it. */
 static void a_wall_is_reported(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     json_t *event, *answer, *step;
     const char *message;
     int64_t id;
@@ -245,7 +243,7 @@ static void a_wall_is_reported(gconstpointer data)
     g_assert_nonnull(strstr(message, "at file1 (64.0 KiB): it and older steps "
                                      "cannot be undone; newer ones can"));
     json_decref(event);
-    world_end_step(w, id);
+    world_end_step(w);
     limits_small_step(w, "above");
     answer = world_request(w, "history", NULL);
     json_array_foreach(json_object_get(answer, "steps"), i, step)
@@ -258,7 +256,6 @@ static void a_wall_is_reported(gconstpointer data)
     }
     g_assert_cmpuint(i, ==, 3);
     json_decref(answer);
-    world_free(w);
 }
 
 enum { LARGE = 232 << 20 };
@@ -276,10 +273,9 @@ static void put_large(struct world *w, char byte)
  * that evicts nothing from the log. */
 static void more_is_kept_on_a_large_disk(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autoptr(GPtrArray) before = NULL, between = NULL, after = NULL;
     struct statvfs st;
-    int64_t id;
 
     if (!w)
         return;
@@ -287,7 +283,6 @@ static void more_is_kept_on_a_large_disk(gconstpointer data)
     if (st.f_bavail * st.f_frsize <
         st.f_blocks * st.f_frsize / 20 + (1 << 30)) {
         g_test_skip("not enough room on this disk");
-        world_free(w);
         return;
     }
     put_large(w, 'a');
@@ -295,9 +290,9 @@ static void more_is_kept_on_a_large_disk(gconstpointer data)
     before = world_snapshot(w);
     limits_small_step(w, "below");
     between = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     put_large(w, 'b');
-    world_end_step(w, id);
+    world_end_step(w);
     after = world_snapshot(w);
     limits_small_step(w, "above");
     g_assert_null(limits_take_warning(w, "step_unprotected"));
@@ -306,14 +301,13 @@ static void more_is_kept_on_a_large_disk(gconstpointer data)
     world_undo_to(w, 1, between);
     world_redo_to(w, 1, after);
     world_undo_to(w, 2, before);
-    world_free(w);
 }
 
 /* The record says so before any uncaptured change goes through, so it is known
  * after a kill. */
 static void ui17_killed(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autoptr(GPtrArray) left = NULL;
     int64_t id;
 
@@ -337,12 +331,11 @@ static void ui17_killed(gconstpointer data)
     world_start(w);
     g_assert_null(w->recovery);
     expect_wall(w, id);
-    world_free(w);
 }
 
 static void ui17_aborted(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     g_autoptr(GPtrArray) left = NULL;
     int64_t id;
 
@@ -356,13 +349,12 @@ static void ui17_aborted(gconstpointer data)
     world_assert_equal(w, left);
     expect_wall(w, id);
     expect_goes_on(w);
-    world_free(w);
 }
 
 /* One file that alone is too large: none of it is copied first. */
 static void ui17_one_file(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     int64_t id;
 
     if (!w)
@@ -370,16 +362,15 @@ static void ui17_one_file(gconstpointer data)
     limits_configure(w, "max_single_step_size_bytes", FILE_SIZE / 2);
     id = world_step(w);
     OK(w->backend->put(w, "file0", O_TRUNC, "x", 1, 0));
-    world_end_step(w, id);
+    world_end_step(w);
     limits_expect_unprotected(w, id);
     expect_wall(w, id);
-    world_free(w);
 }
 
 /* Records count, too: no step may fill the disk with them. */
 static void dos01(gconstpointer data)
 {
-    struct world *w = limits_world(data);
+    world_auto struct world *w = limits_world(data);
     int64_t id;
 
     if (!w)
@@ -393,10 +384,9 @@ static void dos01(gconstpointer data)
     }
     limits_expect_unprotected(w, id);
     json_decref(world_request(w, "status", NULL));
-    world_end_step(w, id);
+    world_end_step(w);
     expect_wall(w, id);
     expect_goes_on(w);
-    world_free(w);
 }
 
 static const struct world_case cases[] = {

@@ -51,7 +51,7 @@ static void expect_text(struct world *w, const char *path, const char *wanted)
 /* MC-03, MC-04. */
 static void creates(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autoptr(GPtrArray) before = NULL;
     json_t *report, *history, *step;
     struct stat st;
@@ -72,13 +72,12 @@ static void creates(gconstpointer data)
                     "api");
     json_decref(history);
     world_undo_to(w, 1, before);
-    world_free(w);
 }
 
 /* In place: other names and the mode stay. */
 static void overwrites(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autoptr(GPtrArray) before = NULL;
     struct stat was, is;
 
@@ -95,12 +94,11 @@ static void overwrites(gconstpointer data)
     g_assert_cmpuint(is.st_ino, ==, was.st_ino);
     g_assert_cmpuint(is.st_mode, ==, was.st_mode);
     world_undo_to(w, 1, before);
-    world_free(w);
 }
 
 static void bytes_and_mode(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autofree char *path = NULL, *text = NULL;
     struct stat st;
     gsize len;
@@ -119,7 +117,6 @@ static void bytes_and_mode(gconstpointer data)
                     4);
     OK(stat(path, &st));
     g_assert_cmpuint(st.st_mode & 07777, ==, 0711);
-    world_free(w);
 }
 
 static void refused(struct world *w, const char *path, int code)
@@ -131,7 +128,7 @@ static void refused(struct world *w, const char *path, int code)
 /* MC-05: no step, no change. */
 static void errors(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autoptr(GPtrArray) before = NULL;
 
     if (!w)
@@ -163,26 +160,23 @@ static void errors(gconstpointer data)
                   ERROR_INVALID_FIELD);
     world_assert_equal(w, before);
     g_assert_cmpuint(world_history_count(w), ==, 0);
-    world_free(w);
 }
 
 static void step_active(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     if (!w)
         return;
     before = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     refused(w, "x", ERROR_STEP_ACTIVE);
     world_assert_equal(w, before);
-    world_end_step(w, id);
+    world_end_step(w);
     json_decref(write_file(w, "x", "text"));
     refused(w, "../x", ERROR_PATH_OUTSIDE_ROOT);
     g_assert_cmpuint(world_history_count(w), ==, 1);
-    world_free(w);
 }
 
 /* Return the request to write a file that should have this content. */
@@ -204,7 +198,7 @@ static void not_replaced(struct world *w, const char *path, const char *known,
 static void replaces(gconstpointer data)
 {
     static const char text[] = "a longer content than the new one";
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autofree char *many = g_strnfill(300000, 'x');
     g_autoptr(GPtrArray) before = NULL;
     json_t *report;
@@ -248,27 +242,24 @@ static void replaces(gconstpointer data)
     expect_text(w, "file", "short");
     g_assert_cmpuint(world_history_count(w), ==, 2);
     world_undo_to(w, 2, before);
-    world_free(w);
 }
 
 /* A client's own change counts like any other. */
 static void replaces_nothing_in_a_step(gconstpointer data)
 {
-    struct world *w = start_world(data);
-    int64_t id;
+    world_auto struct world *w = start_world(data);
 
     if (!w)
         return;
-    id = world_step(w);
+    world_step(w);
     not_replaced(w, "file", "a longer content than the new one",
                  ERROR_STEP_ACTIVE);
     OK(w->backend->put(w, "file", O_TRUNC, "a guest's", 9, 0));
-    world_end_step(w, id);
+    world_end_step(w);
     not_replaced(w, "file", "a longer content than the new one",
                  ERROR_IO_ERROR);
     expect_text(w, "file", "a guest's");
     g_assert_cmpuint(world_history_count(w), ==, 1);
-    world_free(w);
 }
 
 static const struct world_case cases[] = {

@@ -105,7 +105,6 @@ static void kinds(struct fixture *f, gconstpointer data)
 {
     struct world *w = f->world;
     json_t *report;
-    int64_t id;
 
     for (const char *const *name =
              (const char *const[]){ "over", "gone", "from", "mode", "target",
@@ -113,7 +112,7 @@ static void kinds(struct fixture *f, gconstpointer data)
          *name; name++)
         CREATE(*name, "before");
     json_decref(world_request(w, "preview", NULL)); /* ends the step */
-    id = world_step(w);
+    world_step(w);
     put(w, "made", 101);
     put(w, "over", 201);
     ic_set_writer(202);
@@ -132,7 +131,7 @@ static void kinds(struct fixture *f, gconstpointer data)
     /* This process, in the ambient step, and six. */
     for (size_t n = 0; n < 7;)
         n += answer(f);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     check_by(report, "made", "1");
     check_by(report, "over", "2");
     check_by(report, "gone", "2");
@@ -149,9 +148,9 @@ static void kinds(struct fixture *f, gconstpointer data)
 static void several(struct fixture *f, gconstpointer data)
 {
     struct world *w = f->world;
-    int64_t id = world_step(w);
     json_t *report;
 
+    world_step(w);
     put(w, "shared", 101);
     answer(f);
     put(w, "shared", 201);
@@ -166,7 +165,7 @@ static void several(struct fixture *f, gconstpointer data)
         answer(f);
     }
     put(w, "late", 160);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     check_by(report, "shared", "1[2]");
     check_by(report, "busy", "1");
     check_by(report, "many", "1[2,3,4,5,\"?\"]");
@@ -178,16 +177,16 @@ static void several(struct fixture *f, gconstpointer data)
 static void made_again(struct fixture *f, gconstpointer data)
 {
     struct world *w = f->world;
-    int64_t id = world_step(w);
     json_t *report;
 
+    world_step(w);
     put(w, "first", 101);
     OK(w->backend->unlink(w, "first"));
     put(w, "second", 201);
     put(w, "second", 101);
     answer(f);
     answer(f);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     check_by(report, "second", "2[1]");
     json_decref(report);
 }
@@ -204,12 +203,12 @@ static void check_newest(struct world *w, const char *wanted)
 static void kept(struct fixture *f, gconstpointer data)
 {
     struct world *w = f->world;
-    int64_t id = world_step(w);
     json_t *preview;
 
+    world_step(w);
     put(w, "file", 101);
     answer(f);
-    world_end_step(w, id);
+    world_end_step(w);
     check_newest(w, "1");
     preview = world_request(w, "preview", NULL);
     check_by(json_array_get(json_object_get(preview, "steps"), 0), "file", "1");
@@ -240,15 +239,15 @@ static void ambient(struct fixture *f, gconstpointer data)
 static void asked_once(struct fixture *f, gconstpointer data)
 {
     struct world *w = f->world;
-    int64_t id = world_step(w);
 
+    world_step(w);
     put(w, "one", 101);
     answer(f);
     for (unsigned i = 0; i < 100; i++)
         put(w, i % 2 ? "one" : "two", 101);
     json_decref(control_client_request(f->supervisor, "status", NULL, NULL));
     g_assert_null(control_client_event(f->supervisor, "event.writers"));
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 static void bad_answers(struct fixture *f, gconstpointer data)
@@ -263,9 +262,9 @@ static void bad_answers(struct fixture *f, gconstpointer data)
         "{\"writers\":[[4294967296,1]]}",
     };
     struct world *w = f->world;
-    int64_t id = world_step(w);
     json_t *report;
 
+    world_step(w);
     put(w, "file", 101);
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autoptr(GError) error = NULL;
@@ -279,7 +278,7 @@ static void bad_answers(struct fixture *f, gconstpointer data)
     json_decref(control_client_request(
         f->supervisor, "writers.name",
         json_loads("{\"writers\":[[999,9],[101,-5],[101,7]]}", 0, NULL), NULL));
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     check_by(report, "file", "\"?\"");
     json_decref(report);
 }

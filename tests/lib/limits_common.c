@@ -76,16 +76,15 @@ int64_t limits_overwrite_step(struct world *w, unsigned i, guint32 seed)
     int64_t id = world_step(w);
 
     limits_overwrite(w, i, seed);
-    world_end_step(w, id);
+    world_end_step(w);
     return id;
 }
 
 void limits_small_step(struct world *w, const char *text)
 {
-    int64_t id = world_step(w);
-
+    world_step(w);
     OK(w->backend->put(w, "other", O_TRUNC, text, strlen(text), 0));
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 /* ---- event.warning ------------------------------------------------------- */

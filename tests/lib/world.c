@@ -66,6 +66,12 @@ struct world *world_new(const struct world_backend *backend)
     return world;
 }
 
+void world_free_at(struct world **world)
+{
+    if (*world)
+        world_free(*world);
+}
+
 void world_free(struct world *world)
 {
     if (world->state)
@@ -174,11 +180,12 @@ int64_t world_step(struct world *world)
     return id;
 }
 
-json_t *world_close_step(struct world *world, int64_t id)
+json_t *world_close_step(struct world *world)
 {
     return world_request(world, "step.close",
-                         json_pack("{s:I, s:i, s:i}", "step_id", (json_int_t)id,
-                                   "exit_code", 0, "quiet_ms", 0));
+                         json_pack("{s:I, s:i, s:i}", "step_id",
+                                   (json_int_t)world->next_id - 1, "exit_code",
+                                   0, "quiet_ms", 0));
 }
 
 json_t *world_undo(struct world *world, unsigned steps)
@@ -193,9 +200,9 @@ json_t *world_redo(struct world *world, unsigned steps)
                          json_pack("{s:i}", "steps", (int)steps));
 }
 
-void world_end_step(struct world *world, int64_t id)
+void world_end_step(struct world *world)
 {
-    json_decref(world_close_step(world, id));
+    json_decref(world_close_step(world));
 }
 
 guint world_history_count(struct world *world)

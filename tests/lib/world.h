@@ -128,6 +128,10 @@ void world_add_cases(const char *prefix, size_t n,
 struct world *world_new(const struct world_backend *backend);
 void world_free(struct world *world);
 
+/* world_auto struct world *w = ...: freed when it leaves scope, unless NULL. */
+void world_free_at(struct world **world);
+#define world_auto __attribute__((cleanup(world_free_at)))
+
 /* Start a daemon over the world's folder and log that ends with this thread,
  * and inherits the fds above 0. options: further ones, up to NULL. */
 pid_t world_spawn(struct world *world, const char *program,
@@ -158,12 +162,13 @@ struct ic *world_folder_ic(struct world *world); /* NULL: not open */
  */
 bool world_mount_try_start(struct world *world, bool may_refuse);
 
-/* Steps; all assert success. Ids are assigned in order. */
+/* Steps; all assert success. Ids are assigned in order. A step is closed by
+ * the open one's id, which is the last that was assigned. */
 int64_t world_step(struct world *world);
-json_t *world_close_step(struct world *world, int64_t id); /* the report */
+json_t *world_close_step(struct world *world); /* the report */
 json_t *world_undo(struct world *world, unsigned steps);
 json_t *world_redo(struct world *world, unsigned steps);
-void world_end_step(struct world *world, int64_t id); /* without the report */
+void world_end_step(struct world *world); /* without the report */
 guint world_history_count(struct world *world);
 
 /* Take a snapshot of the tree, on the host; asserts that it is readable. */

@@ -227,16 +227,15 @@ static const struct {
 static void run_case(struct world *w, guint number)
 {
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     g_test_message("%s", cases[number].id);
     fill(w);
     if (!world_start(w))
         return;
     before = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     cases[number].change(w);
-    world_end_step(w, id);
+    world_end_step(w);
     world_assert_changed(w, before);
     world_undo_to(w, 1, before);
     /* And in a step that is never completed. */
@@ -255,10 +254,9 @@ struct bound {
 static void run_bound(gconstpointer data)
 {
     const struct bound *bound = data;
-    struct world *w = world_new(bound->backend);
+    world_auto struct world *w = world_new(bound->backend);
 
     run_case(w, bound->number);
-    world_free(w);
 }
 
 /* ---- cost ---------------------------------------------------------------- */
@@ -280,45 +278,41 @@ static int64_t log_bytes(struct world *w)
 
 static void small_cost(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     g_autofree char *path = world_host_path(w, "huge");
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     world_host_file(w, "huge", "x");
     OK(truncate(path, (off_t)1 << 30));
     if (world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         DO(put, "huge", 0, "four", 4, (off_t)1 << 29);
         DO(put, "huge", 0, "more", 4, ((off_t)1 << 29) + 5000);
-        world_end_step(w, id);
+        world_end_step(w);
         g_assert_cmpint(log_bytes(w), <=, MIB);
         world_undo_to(w, 1, before);
     }
-    world_free(w);
 }
 
 /* However long a hole is. */
 static void hole_cost(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     g_autofree char *path = world_host_path(w, "huge");
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     world_host_file(w, "huge", "x");
     OK(truncate(path, (off_t)1 << 30));
     if (world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         DO(put, "huge", 0, "four", 4, (off_t)1 << 29);
         DO(truncate, "huge", 0);
-        world_end_step(w, id);
+        world_end_step(w);
         g_assert_cmpint(log_bytes(w), <=, 10000);
         world_undo_to(w, 1, before);
     }
-    world_free(w);
 }
 
 static bool wait_for_compressed(struct world *w)
@@ -333,43 +327,39 @@ static bool wait_for_compressed(struct world *w)
 
 static void compressed(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     g_autofree char *text = g_strnfill(MIB, 'c');
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     world_host_file(w, "dull", text);
     if (world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         DO(put, "dull", O_TRUNC, "x", 1, 0);
-        world_end_step(w, id);
+        world_end_step(w);
         g_assert_true(wait_for_compressed(w));
         g_assert_cmpint(log_size(w, PACK_COMPRESSED), <, 10000);
         world_undo_to(w, 1, before);
     }
-    world_free(w);
 }
 
 /* A step is undone while its content is being compressed. */
 static void compress_races_undo(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     g_autoptr(GPtrArray) before = NULL;
 
     fill(w);
     if (world_start(w)) {
         before = world_snapshot(w);
         for (int i = 0; i < 20; i++) {
-            int64_t id = world_step(w);
-
+            world_step(w);
             cut_to_nothing(w);
-            world_end_step(w, id);
+            world_end_step(w);
             g_usleep((gulong)i * 500);
             world_undo_to(w, 1, before);
         }
     }
-    world_free(w);
 }
 
 /* ---- reflinks ------------------------------------------------------------ */
@@ -388,7 +378,7 @@ static void run_on_fs(const struct world_backend *backend,
                       const struct loop_fs *fs)
 {
     for (guint i = 0; i < G_N_ELEMENTS(cases) && !g_test_failed(); i++) {
-        struct world *w = world_new(backend);
+        world_auto struct world *w = world_new(backend);
 
         if (loop_fs_mount(w, fs)) {
             run_case(w, i);
@@ -399,7 +389,6 @@ static void run_on_fs(const struct world_backend *backend,
             g_test_skip("no root, loop devices or mkfs for it");
             i = G_N_ELEMENTS(cases);
         }
-        world_free(w);
     }
 }
 
@@ -407,18 +396,17 @@ static void run_on_fs(const struct world_backend *backend,
 static void reflink(gconstpointer data)
 {
     const struct loop_fs *fs = data;
-    struct world *w = world_new(&world_folder);
+    world_auto struct world *w = world_new(&world_folder);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     if (loop_fs_mount(w, fs)) {
         fill(w);
         g_assert_true(world_start(w));
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         first_block(w);
         DO(put, "small", 0, "S", 1, 0); /* too small to be worth it */
-        world_end_step(w, id);
+        world_end_step(w);
         g_assert_true(has_clone(w));
         g_assert_cmpint(log_bytes(w), <, 4096);
         world_undo_to(w, 1, before);
@@ -427,7 +415,6 @@ static void reflink(gconstpointer data)
     } else {
         g_test_skip("no root, loop devices or mkfs for it");
     }
-    world_free(w);
 }
 
 static void all_on_fs(gconstpointer data)

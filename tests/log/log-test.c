@@ -48,10 +48,9 @@ static void set_text(struct world *w, const char *path, const char *text)
 
 static void text_step(struct world *w, const char *text)
 {
-    int64_t id = world_step(w);
-
+    world_step(w);
     set_text(w, "file", text);
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 static struct world *start_world(gconstpointer backend)
@@ -199,7 +198,7 @@ static void ul01_records(void)
  * pack, which a kill leaves, belongs to no change. */
 static void ul02(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *pack = NULL;
     FILE *file;
@@ -218,18 +217,16 @@ static void ul02(gconstpointer data)
     world_start(w);
     g_assert_nonnull(w->recovery);
     world_assert_equal(w, before);
-    world_free(w);
 }
 
 /* Open and committed steps have separate places, and one rename leads from one
  * to the other: the step's directory is complete in either. */
 static void ul03(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *open = NULL, *committed = NULL, *text = NULL;
     g_autofree char *manifest = NULL;
-    int64_t id;
 
     if (!w)
         return;
@@ -237,11 +234,11 @@ static void ul03(gconstpointer data)
     open = log_path(w, "wal/in_progress");
     committed = log_path(w, "steps/1");
     manifest = g_build_filename(committed, "manifest.jsonl", NULL);
-    id = world_step(w);
+    world_step(w);
     set_text(w, "file", "changed");
     g_assert_true(log_has(w, "wal/in_progress/manifest.jsonl"));
     g_assert_false(log_has(w, "steps/1"));
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_false(log_has(w, "wal/in_progress"));
     g_assert_true(g_file_get_contents(manifest, &text, NULL, NULL));
     g_assert_nonnull(strstr(text, "{\"t\":\"end\""));
@@ -253,7 +250,6 @@ static void ul03(gconstpointer data)
     world_assert_equal(w, before);
     g_assert_false(log_has(w, "wal/in_progress"));
     g_assert_cmpuint(world_history_count(w), ==, 0);
-    world_free(w);
 }
 
 /* ---- versions ------------------------------------------------------------ */
@@ -283,7 +279,7 @@ static struct world *other_version(gconstpointer data)
 /* Undo is off, the log does not change, and the session works. */
 static void ul04(gconstpointer data)
 {
-    struct world *w = other_version(data);
+    world_auto struct world *w = other_version(data);
     g_autoptr(GPtrArray) log = NULL, after = NULL;
     g_autofree char *steps = NULL, *text = NULL, *diff = NULL;
     g_autofree char *trouble = NULL;
@@ -299,7 +295,7 @@ static void ul04(gconstpointer data)
     OK(w->backend->unlink(w, "other"));
     world_refused(w, "step.open", json_pack("{s:i}", "step_id", 100),
                   ERROR_STEP_ACTIVE);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     g_assert_true(json_is_false(json_object_get(report, "undoable")));
     json_decref(report);
     set_text(w, "file", "outside of steps");
@@ -314,12 +310,11 @@ static void ul04(gconstpointer data)
     after = oracle_snapshot(steps, &trouble);
     diff = oracle_diff(log, after);
     g_assert_null(diff);
-    world_free(w);
 }
 
 static void ul05(gconstpointer data)
 {
-    struct world *w = other_version(data);
+    world_auto struct world *w = other_version(data);
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *version = NULL, *text = NULL;
     int64_t id;
@@ -329,7 +324,7 @@ static void ul05(gconstpointer data)
     version = log_path(w, "version");
     id = world_step(w);
     world_refused(w, "discard", NULL, ERROR_STEP_ACTIVE);
-    world_end_step(w, id);
+    world_end_step(w);
     json_decref(world_request(w, "discard", NULL));
     g_assert_true(g_file_get_contents(version, &text, NULL, NULL));
     g_assert_cmpstr(text, ==, "1\n");
@@ -344,13 +339,12 @@ static void ul05(gconstpointer data)
     g_assert_cmpuint(world_history_count(w), ==, 0);
     world_refused(w, "step.open", json_pack("{s:I}", "step_id", (json_int_t)id),
                   ERROR_INVALID_FIELD);
-    world_free(w);
 }
 
 /* A directory with a file "version" in it need not be an undo log. */
 static void ul05_not_a_log(gconstpointer data)
 {
-    struct world *w = other_version(data);
+    world_auto struct world *w = other_version(data);
 
     if (!w)
         return;
@@ -358,13 +352,12 @@ static void ul05_not_a_log(gconstpointer data)
     world_refused(w, "discard", NULL, ERROR_INVALID_DIRECTORY);
     g_assert_true(log_has(w, "steps/1"));
     g_assert_true(log_has(w, "thesis.tex"));
-    world_free(w);
 }
 
 /* Killed when some parts had been moved away. */
 static void ul05_killed(gconstpointer data)
 {
-    struct world *w = other_version(data);
+    world_auto struct world *w = other_version(data);
     g_autofree char *steps = NULL, *moved = NULL, *discarded = NULL;
 
     if (!w)
@@ -382,12 +375,11 @@ static void ul05_killed(gconstpointer data)
     json_decref(world_undo(w, 1));
     restart(w);
     g_assert_false(log_has(w, "discarded"));
-    world_free(w);
 }
 
 static void discard_healthy(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    world_auto struct world *w = start_world(data);
     g_autoptr(GPtrArray) before = NULL;
     struct stat st;
 
@@ -405,7 +397,6 @@ static void discard_healthy(gconstpointer data)
     rollback_refused(w, 1, false, ERROR_NOTHING_TO_UNDO);
     text_step(w, "2");
     world_undo_to(w, 1, before);
-    world_free(w);
 }
 
 /* ---- links in the log ---------------------------------------------------- */
@@ -449,7 +440,7 @@ static void wait_for_one_link(struct world *w, const char *path)
  * with such an inode's number would seem to be removed. */
 static void discard_damaged(gconstpointer backend)
 {
-    struct world *w = start_world(backend);
+    world_auto struct world *w = start_world(backend);
 
     if (!w)
         return;
@@ -463,7 +454,6 @@ static void discard_damaged(gconstpointer backend)
         expect_links(w, "file", 1);
         g_assert_false(log_has(w, "damaged"));
     }
-    world_free(w);
 }
 
 static const struct world_case cases[] = {

@@ -153,18 +153,16 @@ static void close_step(struct model *m)
 {
     if (!m->step)
         return;
-    world_end_step(m->w, m->step);
+    world_end_step(m->w);
     model_history_sync(m, MODEL_EVICTS_STEP);
 }
 
 void model_end_ambient(struct model *m)
 {
-    int64_t id;
-
     if (!m->ambient)
         return;
-    id = world_step(m->w);
-    world_end_step(m->w, id);
+    world_step(m->w);
+    world_end_step(m->w);
     model_history_sync(m, MODEL_EVICTS_STEP);
 }
 
@@ -408,7 +406,7 @@ static void write_file(struct model *m, const struct model_op *op)
     if (!g_utf8_validate(op->names[0], -1, NULL))
         return;
     if (m->step) {
-        code = model_request(m, "write_file", file_request(op, m->w->next_id++),
+        code = model_request(m, "write_file", file_request(op, m->w->next_id),
                              NULL);
         if (code == 0 || code == ERROR_IO_ERROR)
             model_fail(m, "write_file in a step: code %d\n", code);

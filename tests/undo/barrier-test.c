@@ -80,9 +80,9 @@ static void visible(struct edits *f)
 static void own_changes(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
-    int64_t id = world_step(f->w);
     void *handle;
 
+    world_step(f->w);
     g_assert_cmpint(b->mkdir(f->w, "new", 0755), ==, 0);
     edits_no_barrier(f); /* takes in pending events: the folder is watched by
                           * now */
@@ -96,7 +96,7 @@ static void own_changes(struct edits *f)
     g_assert_cmpint(b->unlink(f->w, "dir/sub/file"), ==, 0);
     g_assert_cmpint(b->unlink(f->w, "dir/sub/gone"), ==, 0);
     g_assert_cmpint(b->rmdir(f->w, "dir/sub"), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     handle = b->open(f->w, "file", O_RDWR);
     g_assert_cmpint(b->write(f->w, handle, "late", 4, 0), ==, 0);
     b->close(f->w, handle);
@@ -109,11 +109,11 @@ static void own_changes(struct edits *f)
 /* Also if only redos are left. */
 static void before_redo(struct edits *f)
 {
-    int64_t id = world_step(f->w);
     json_t *answer;
 
+    world_step(f->w);
     g_assert_cmpint(f->w->backend->mkdir(f->w, "made", 0755), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_undone(f);
     edits_shell(f, "mkdir made; rmdir made");
     world_refused(f->w, "redo", edits_undo_payload(false), ERROR_UNDO_BARRIER);
@@ -208,12 +208,11 @@ static void policy_lock(struct edits *f)
 /* An outside edit while a step is open is a barrier to its undo. */
 static void during(struct edits *f)
 {
-    int64_t id = world_step(f->w);
-
+    world_step(f->w);
     edits_client_put(f, "file", 0, "new");
     edits_shell(f, "echo mine > file");
     edits_client_put(f, "file", 0, "NEW");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_refused(f, "file");
 }
 
@@ -221,12 +220,12 @@ static void during(struct edits *f)
 static void followed(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
-    int64_t id = world_step(f->w);
 
+    world_step(f->w);
     g_assert_cmpint(b->mkdir(f->w, "new", 0755), ==, 0);
     g_assert_cmpint(b->mkdir(f->w, "new/sub", 0755), ==, 0);
     g_assert_cmpint(b->rename(f->w, "dir", "new/moved", 0), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_no_barrier(f);
     edits_shell(f, "echo mine > new/moved/sub/file; echo mine > new/sub/mine");
     edits_refused(f, "new/moved/sub/file");
@@ -238,8 +237,8 @@ static void followed(struct edits *f)
 static void overtaken(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
-    int64_t id = world_step(f->w);
 
+    world_step(f->w);
     for (int i = 0; i < 20; i++) {
         g_autofree char *old = g_strdup_printf("old%d", i);
 
@@ -256,7 +255,7 @@ static void overtaken(struct edits *f)
         g_assert_cmpint(b->mkdir(f->w, old, 0755), ==, 0);
         g_assert_cmpint(b->mkdir(f->w, sub, 0755), ==, 0);
     }
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_no_barrier(f);
     for (int i = 0; i < 20; i++) {
         g_autofree char *old = g_strdup_printf("old%d/sub/mine", i);
@@ -320,7 +319,6 @@ static void late_close(struct edits *f)
     const struct world_backend *b = f->w->backend;
     struct ic *ic = b->engine(f->w);
     void *handle;
-    int64_t id;
 
     if (!ic) {
         g_test_skip("the engine is in another process");
@@ -328,10 +326,10 @@ static void late_close(struct edits *f)
     }
     watch_free(ic->watch);
     ic->watch = watch_by_inotify(ic);
-    id = world_step(f->w);
+    world_step(f->w);
     handle = b->open(f->w, "file", O_RDWR);
     g_assert_cmpint(b->write(f->w, handle, "new", 3, 0), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     g_usleep(100000); /* until no event can be taken for the engine's own */
     edits_no_barrier(f);
     b->close(f->w, handle);

@@ -275,17 +275,16 @@ static void make_tree(struct world *w)
 static void run_acts(struct copies *c)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(acts); i++) {
-        int64_t id = world_step(c->w);
-
+        world_step(c->w);
         acts[i](c->w);
-        world_end_step(c->w, id);
+        world_end_step(c->w);
         take_copy(c);
     }
 }
 
 static void test_acts(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     struct copies c;
 
     make_tree(w);
@@ -299,13 +298,12 @@ static void test_acts(gconstpointer data)
         json_decref(world_redo(w, 2));
         end(&c);
     }
-    world_free(w);
 }
 
 /* After undo and redo a file may have another inode number. */
 static void test_redone(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     struct copies c;
 
     make_tree(w);
@@ -320,7 +318,6 @@ static void test_redone(gconstpointer data)
         compare_all(&c);
         end(&c);
     }
-    world_free(w);
 }
 
 /* ---- at random ----------------------------------------------------------- */
@@ -375,7 +372,7 @@ static void random_op(struct world *w, GRand *rand)
 
 static void run_seed(const struct world_backend *backend, guint32 seed)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
     struct copies c;
 
@@ -384,12 +381,13 @@ static void run_seed(const struct world_backend *backend, guint32 seed)
     if (world_start(w)) {
         begin(&c, w);
         for (int step = 0; step < STEPS; step++) {
-            int64_t id = world_step(w);
-            guint count = world_history_count(w);
+            guint count;
 
+            world_step(w);
+            count = world_history_count(w);
             for (int op = 0; op < OPS; op++)
                 random_op(w, rand);
-            world_end_step(w, id);
+            world_end_step(w);
             if (world_history_count(w) > count)
                 take_copy(&c);
         }
@@ -397,7 +395,6 @@ static void run_seed(const struct world_backend *backend, guint32 seed)
         compare_all(&c);
         end(&c);
     }
-    world_free(w);
 }
 
 static void test_random(gconstpointer data)
@@ -415,7 +412,7 @@ static void test_random(gconstpointer data)
 
 static void test_refused(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     int64_t id;
 
     world_host_file(w, "file", "text");
@@ -427,12 +424,11 @@ static void test_refused(gconstpointer data)
         put(w, "file", 0, "new", 0);
         world_refused(w, "diff", json_pack("{s:I}", "step_id", id),
                       ERROR_STEP_ACTIVE);
-        world_end_step(w, id);
+        world_end_step(w);
         world_refused(w, "diff",
                       json_pack("{s:I, s:i}", "step_id", id, "first", -1),
                       ERROR_INVALID_FIELD);
     }
-    world_free(w);
 }
 
 static void add_world(const struct world_backend *backend)

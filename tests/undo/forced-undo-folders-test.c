@@ -53,12 +53,11 @@ static json_t *force(struct edits *f)
  * is not the step's. */
 static void temporary_name_stays(struct edits *f)
 {
-    int64_t id = world_step(f->w);
-
+    world_step(f->w);
     put(f, "temporary", O_CREAT, "by the step", 0);
     put(f, "file", O_TRUNC, "by the step", 0);
     g_assert_cmpint(f->w->backend->unlink(f->w, "temporary"), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_write(f, "temporary", "theirs");
     json_decref(force(f));
     edits_assert_text(f, "temporary", "theirs");
@@ -69,14 +68,12 @@ static void temporary_name_stays(struct edits *f)
  * directory is gone. */
 static void homeless_file_is_kept(struct edits *f)
 {
-    int64_t id;
-
     edits_write(f, "dir/sub/file", "precious");
-    id = world_step(f->w);
+    world_step(f->w);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub/file", "file", 0), ==,
                     0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_shell(f, "rm -r moved");
     json_decref(force(f));
     edits_assert_text(f, "file", "old");
@@ -92,18 +89,17 @@ static void homeless_folder_keeps_names(struct edits *f)
         "test \"$(cat deep/name)\" = precious && "
         "test \"$(readlink deep/link)\" = name && test -d deep/empty",
         f->w->undo_dir);
-    int64_t id;
     json_t *answer;
 
     edits_shell(f, "mkdir -p dir/sub/folder/deep/empty && "
                    "cd dir/sub/folder && printf top > name && "
                    "printf precious > deep/name && ln -s name deep/link");
-    id = world_step(f->w);
+    world_step(f->w);
     g_assert_cmpint(f->w->backend->rename(f->w, "file", "away", 0), ==, 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub/folder", "file", 0),
                     ==, 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_shell(f, "rm -r moved");
     answer = force(f);
     assert_not_restored(answer, "dir");
@@ -116,13 +112,13 @@ static void homeless_folder_keeps_names(struct edits *f)
 static void file_in_place_of_folder_above(struct edits *f)
 {
     g_autoptr(GPtrArray) edited = NULL;
-    int64_t id = world_step(f->w);
 
+    world_step(f->w);
     put(f, "dir/sub/file", O_TRUNC, "by the step", 0);
     g_assert_cmpint(f->w->backend->mkdir(f->w, "new", 0755), ==, 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "new/sub", 0), ==,
                     0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_shell(f, "rm new/sub/file; rm -r dir && printf theirs > dir");
     edited = world_snapshot(f->w);
     json_decref(force(f));
@@ -134,12 +130,11 @@ static void file_in_place_of_folder_above(struct edits *f)
 
 static void change_in_folder(struct edits *f)
 {
-    int64_t id = world_step(f->w);
-
+    world_step(f->w);
     put(f, "dir/sub/file", O_TRUNC, "by the step", 0);
     put(f, "dir/sub/new", O_CREAT, "by the step", 0);
     g_assert_cmpint(f->w->backend->unlink(f->w, "dir/sub/gone"), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
 }
 
 static void host_remove_folder(struct edits *f)
@@ -176,13 +171,13 @@ static void removed_folder_comes_back(struct edits *f)
 static void moved_and_removed(struct edits *f, bool recorded)
 {
     g_autoptr(GPtrArray) edited = NULL;
-    int64_t id = world_step(f->w);
     json_t *answer;
 
+    world_step(f->w);
     if (recorded)
         put(f, "dir/sub/new", O_CREAT, "by the step", 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "moved", 0), ==, 0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_shell(f, "rm -r moved");
     edited = world_snapshot(f->w);
     answer = world_request(f->w, "preview", edits_undo_payload(true));
@@ -253,13 +248,12 @@ static void redo_keeps_what_has_no_place(struct edits *f)
 {
     g_autofree char *large = g_strnfill(LARGE, 'o');
     g_autofree char *part = g_strnfill(1000, 'S');
-    int64_t id;
     json_t *answer;
 
     put(f, "large", O_CREAT, large, 0);
-    id = world_step(f->w);
+    world_step(f->w);
     put(f, "large", 0, part, 1);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     json_decref(world_undo(f->w, 1));
     edits_remove(f, "large");
     answer = world_request(f->w, "redo", edits_undo_payload(true));

@@ -36,13 +36,13 @@ static unsigned told(struct edits *f, const char *path)
 
 static void in_new_folder(struct edits *f)
 {
-    int64_t id = world_step(f->w);
     json_t *report, *payload;
 
+    world_step(f->w);
     edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     edits_client_put(f, "new/own", O_CREAT, "own");
-    report = world_close_step(f->w, id);
+    report = world_close_step(f->w);
     world_assert_affected(report, "new", "new/own", NULL);
     json_decref(report);
     payload = f->w->backend->wait_event(f->w, "event.external_modification");
@@ -59,15 +59,15 @@ static void in_new_folder(struct edits *f)
 /* Also by comparison: for example, if no barrier is in the way. */
 static void compared(struct edits *f)
 {
-    int64_t id = world_step(f->w);
     json_t *answer;
 
+    world_step(f->w);
     json_decref(world_request(
         f->w, "configure",
         json_pack("{s:s}", "external_modification_policy", "warn")));
     edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     g_assert_cmpuint(told(f, "new/mine"), ==, 0);
     json_decref(world_request(
         f->w, "configure",
@@ -81,15 +81,14 @@ static void compared(struct edits *f)
 /* Of a foreign directory only the directory itself is reported. */
 static void deep(struct edits *f)
 {
-    int64_t id = world_step(f->w);
-
+    world_step(f->w);
     edits_client_mkdir(f, "new");
     edits_client_mkdir(f, "new/a");
     edits_client_mkdir(f, "new/a/b");
     edits_write(f, "new/a/b/mine", "precious");
     edits_host_mkdir(f, "new/theirs");
     edits_write(f, "new/theirs/mine", "precious");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_refused(f, "new/a/b/mine");
     edits_refused(f, "new/theirs");
     g_assert_cmpuint(told(f, "new/a"), ==, 0);
@@ -98,14 +97,13 @@ static void deep(struct edits *f)
 /* At a name that the step had made and removed. */
 static void at_a_name(struct edits *f)
 {
-    int64_t id = world_step(f->w);
-
+    world_step(f->w);
     edits_client_put(f, "new", O_CREAT, "own");
     g_assert_cmpint(f->w->backend->unlink(f->w, "new"), ==, 0);
     g_assert_cmpint(f->w->backend->unlink(f->w, "file"), ==, 0);
     edits_write(f, "new", "precious");
     edits_write(f, "file", "precious");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_refused(f, "new");
     edits_refused(f, "file");
 }
@@ -115,9 +113,9 @@ static void at_a_name(struct edits *f)
  * the step made. */
 static void touched(struct edits *f)
 {
-    int64_t id = world_step(f->w);
     int rc;
 
+    world_step(f->w);
     edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
     edits_write(f, "new/yours", "precious");
@@ -125,7 +123,7 @@ static void touched(struct edits *f)
     g_assert_cmpint(rc, ==, f->w->backend->log_elsewhere ? -ESTALE : 0);
     g_assert_cmpint(f->w->backend->rename(f->w, "new/yours", "moved", 0), ==,
                     0);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_refused(f, "new/mine");
     edits_refused(f, "moved");
 }
@@ -134,9 +132,9 @@ static void touched(struct edits *f)
 static void number_used_again(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
-    int64_t id = world_step(f->w);
     void *handle;
 
+    world_step(f->w);
     edits_client_mkdir(f, "new");
     edits_client_put(f, "new/own", O_CREAT, "own");
     g_assert_cmpint(b->unlink(f->w, "new/own"), ==, 0);
@@ -148,7 +146,7 @@ static void number_used_again(struct edits *f)
     if (handle)
         b->close(f->w, handle);
     edits_write(f, "new/third", "precious");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_refused(f, "new/mine");
     edits_refused(f, "new/theirs");
     edits_refused(f, "new/third");
@@ -157,12 +155,10 @@ static void number_used_again(struct edits *f)
 /* Outside any step, too. */
 static void ambient(struct edits *f)
 {
-    int64_t id;
-
     edits_client_mkdir(f, "new");
     edits_write(f, "new/mine", "precious");
-    id = world_step(f->w);
-    world_end_step(f->w, id);
+    world_step(f->w);
+    world_end_step(f->w);
     edits_refused(f, "new/mine");
 }
 
@@ -306,16 +302,14 @@ static void many(struct edits *f)
 /* While a rollback that cannot be completed waits. */
 static void between_two_tries(struct edits *f)
 {
-    int64_t id;
-
     if (!edits_is_watched(f)) {
         g_test_skip("the watcher takes us for the engine");
         return;
     }
-    id = world_step(f->w);
+    world_step(f->w);
     edits_client_put(f, "file", 0, "of the step");
     edits_client_put(f, "dir/file", 0, "of the step");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     if (!edits_set_attribute(f, "dir/file", "+i")) {
         g_test_skip("no file can be made immutable here");
         return;
@@ -355,9 +349,9 @@ static void make_kinds(struct edits *f)
 static void own(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
-    int64_t id = world_step(f->w);
     void *handle;
 
+    world_step(f->w);
     make_kinds(f);
     for (unsigned i = 0; i < 20; i++) {
         edits_client_put(f, "new/one", O_CREAT, "one");
@@ -373,7 +367,7 @@ static void own(struct edits *f)
         g_assert_cmpint(b->write(f->w, handle, "more", 4, 4), ==, 0);
         b->close(f->w, handle);
     }
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_undone(f);
     world_assert_equal(f->w, f->before);
 }
@@ -383,14 +377,14 @@ static void own_in_next_step(struct edits *f)
 {
     const struct world_backend *b = f->w->backend;
     void *handle = b->tmpfile ? b->tmpfile(f->w, "dir", O_RDWR) : NULL;
-    int64_t id = world_step(f->w);
 
+    world_step(f->w);
     edits_client_mkdir(f, "new");
     if (handle) {
         g_assert_cmpint(b->handle_link(f->w, handle, "new/named"), ==, 0);
         b->close(f->w, handle);
     }
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_undone(f);
     world_assert_equal(f->w, f->before);
 }

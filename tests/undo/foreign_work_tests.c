@@ -68,7 +68,7 @@ static void close_and_undo(struct edits *f, int64_t id, const char *folder)
 {
     g_autoptr(GPtrArray) after = NULL;
 
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     after = world_snapshot(f->w);
     edits_refused(f, folder);
     edits_forced(f, folder);
@@ -144,15 +144,15 @@ static void older(struct edits *f)
 {
     g_autofree char *from = world_host_path(f->w, "dir");
     g_autofree char *to = world_host_path(f->w, "new/dir");
-    int64_t id = world_step(f->w);
 
+    world_step(f->w);
     edits_client_mkdir(f, "new");
     g_usleep(CLOCK_LAG_US);
     g_assert_cmpint(rename(from, to), ==, 0);
     g_assert_cmpint(f->w->backend->unlink(f->w, "new/dir/file"), ==, -ESTALE);
     g_assert_cmpint(f->w->backend->mkdir(f->w, "new/dir/made", 0755), ==,
                     -ESTALE);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_assert_text(f, "new/dir/file", "old");
 }
 
@@ -163,8 +163,8 @@ static void onto_known_name(struct edits *f)
     g_autofree char *find = g_strdup_printf("grep -rqx precious '%s'",
                                             f->w->undo_dir);
     g_autofree char *full = world_host_path(f->w, "name");
-    int64_t id = world_step(f->w);
 
+    world_step(f->w);
     client_rename(f, "file", "name");
     client_rename(f, "name", "file");
     g_usleep(CLOCK_LAG_US);
@@ -181,7 +181,7 @@ static void onto_known_name(struct edits *f)
     }
     client_rename(f, "file", "name");
     edits_assert_text(f, "name", "old");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     if (edits_is_watched(f))
         edits_forced(f, "name");
     else
@@ -196,8 +196,8 @@ static void from_known_name(struct edits *f)
 {
     g_autofree char *full = world_host_path(f->w, "file");
     g_autofree char *kept = world_host_path(f->w, "kept");
-    int64_t id = world_step(f->w);
 
+    world_step(f->w);
     client_rename(f, "file", "name");
     client_rename(f, "name", "file");
     client_rename(f, "file", "name");
@@ -208,7 +208,7 @@ static void from_known_name(struct edits *f)
     client_rename(f, "file", "name");
     edits_assert_text(f, "name", "precious");
     edits_assert_text(f, "kept", "old");
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     edits_refused(f, "name");
     edits_forced(f, "name");
     edits_assert_text(f, "name", NULL);

@@ -24,10 +24,9 @@ static void put(struct world *w, const char *path, int flags, const char *text)
 
 static void write_step(struct world *w, const char *path, const char *text)
 {
-    int64_t id = world_step(w);
-
+    world_step(w);
     put(w, path, O_CREAT, text);
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 static void assert_text(struct world *w, const char *path, const char *text)
@@ -83,11 +82,11 @@ static void moved_into_created(struct world *w)
     g_autofree char *from = world_host_path(w, "dir");
     g_autofree char *to = world_host_path(w, "new/kept");
     g_autoptr(GPtrArray) before = world_snapshot(w);
-    int64_t id = world_step(w);
 
+    world_step(w);
     g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
     put(w, "dir/sub/file", 0, "new");
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(rename(from, to), ==, 0);
     refused(w, "dir");
     forced(w, NULL);
@@ -100,12 +99,12 @@ static void exchanged_with_created(struct world *w)
     g_autofree char *from = world_host_path(w, "dir");
     g_autofree char *to = world_host_path(w, "new/made");
     g_autoptr(GPtrArray) before = world_snapshot(w), edited = NULL;
-    int64_t id = world_step(w);
 
+    world_step(w);
     g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
     g_assert_cmpint(w->backend->mkdir(w, "new/made", 0755), ==, 0);
     put(w, "dir/sub/file", 0, "new");
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE),
                     ==, 0);
     refused(w, "dir");
@@ -123,17 +122,17 @@ static void below_moved(struct world *w)
     g_autofree char *from = world_host_path(w, "dir/sub");
     g_autofree char *deep = world_host_path(w, "dir/sub/deep");
     g_autofree char *to = world_host_path(w, "elsewhere");
-    int64_t id = world_step(w);
 
+    world_step(w);
     g_assert_cmpint(b->mkdir(w, "dir/sub/deep", 0755), ==, 0);
     g_assert_cmpint(b->mkdir(w, "dir/sub/deep/er", 0755), ==, 0);
-    world_end_step(w, id);
-    id = world_step(w);
+    world_end_step(w);
+    world_step(w);
     g_assert_cmpint(b->rmdir(w, "dir/sub/deep/er"), ==, 0);
     g_assert_cmpint(b->rmdir(w, "dir/sub/deep"), ==, 0);
     g_assert_cmpint(b->rename(w, "dir/sub/file", "arrived", 0), ==, 0);
     put(w, "file", 0, "new");
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(rename(from, to), ==, 0);
     g_assert_cmpint(mkdir(from, 0755), ==, 0);
     refused(w, "dir/sub");
@@ -154,12 +153,12 @@ static void exchanged_and_lost(struct world *w)
 {
     g_autofree char *from = world_host_path(w, "dir");
     g_autofree char *to = world_host_path(w, "elsewhere");
-    int64_t id = world_step(w);
 
+    world_step(w);
     g_assert_cmpint(w->backend->rename(w, "dir/file", "dir/sub/x", 0), ==, 0);
     g_assert_cmpint(w->backend->rename(w, "dir", "file", RENAME_EXCHANGE), ==,
                     0);
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(rename(from, to), ==, 0); /* now the file */
     refused(w, "dir");
     forced(w, NULL);
@@ -174,12 +173,11 @@ static void makes_room(struct world *w)
 {
     g_autofree char *from = world_host_path(w, "dir");
     g_autofree char *to = world_host_path(w, "elsewhere");
-    int64_t id;
 
     write_step(w, "dir/file", "mine");
-    id = world_step(w);
+    world_step(w);
     g_assert_cmpint(w->backend->rename(w, "dir/file", "file", 0), ==, 0);
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(rename(from, to), ==, 0);
     g_assert_cmpint(mkdir(from, 0755), ==, 0);
     refused(w, "dir");
@@ -194,11 +192,11 @@ static void makes_room(struct world *w)
 static void last_name_in_created(struct world *w)
 {
     g_autofree char *name = world_host_path(w, "file");
-    int64_t id = world_step(w);
 
+    world_step(w);
     g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
     g_assert_cmpint(w->backend->link(w, "file", "new/last"), ==, 0);
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(unlink(name), ==, 0);
     refused(w, "file");
     forced(w, NULL);
@@ -219,28 +217,28 @@ static const char *numbered(char *text, const char *stem, int i)
 
 static void unlink_many(struct world *w, const char *stem)
 {
-    int64_t id = world_step(w);
     char path[32];
 
+    world_step(w);
     for (int i = 0; i < MANY; i++)
         g_assert_cmpint(w->backend->unlink(w, numbered(path, stem, i)), ==, 0);
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 /* A step that changes files and moves symlinks. */
 static void change_and_move(struct world *w)
 {
     const struct world_backend *b = w->backend;
-    int64_t id = world_step(w);
     char path[32], to[32];
 
+    world_step(w);
     for (int i = 0; i < MANY; i++) {
         put(w, numbered(path, "dir/f", i), 0, "new");
         g_assert_cmpint(b->rename(w, numbered(path, "dir/l", i),
                                   numbered(to, "dir/sub/l", i), 0),
                         ==, 0);
     }
-    world_end_step(w, id);
+    world_end_step(w);
 }
 
 /* Another process takes the numbers of the files, and frees them again: what is
@@ -252,7 +250,6 @@ static void given_again(struct world *w)
     const struct world_backend *b = w->backend;
     g_autoptr(GPtrArray) before = NULL;
     char path[32];
-    int64_t id;
 
     for (int i = 0; i < MANY; i++) {
         put(w, numbered(path, "dir/f", i), O_CREAT, "old");
@@ -264,10 +261,10 @@ static void given_again(struct world *w)
 
         g_assert_cmpint(unlink(full), ==, 0);
     }
-    id = world_step(w);
+    world_step(w);
     for (int i = 0; i < MANY; i++)
         g_assert_cmpint(b->symlink(w, "x", numbered(path, "dir/x", i)), ==, 0);
-    world_end_step(w, id);
+    world_end_step(w);
     unlink_many(w, "dir/x");
     json_decref(world_undo(w, 2));
     before = world_snapshot(w);
@@ -309,12 +306,11 @@ static void replaced_with_number(struct world *w)
 {
     g_autofree char *path = world_host_path(w, "file");
     struct stat st;
-    int64_t id;
 
     g_assert_cmpint(w->backend->link(w, "file", "second"), ==, 0);
-    id = world_step(w);
+    world_step(w);
     g_assert_cmpint(w->backend->unlink(w, "second"), ==, 0);
-    world_end_step(w, id);
+    world_end_step(w);
     g_assert_cmpint(lstat(path, &st), ==, 0);
     g_usleep(20000); /* times have a granularity */
     g_assert_cmpint(unlink(path), ==, 0);
@@ -370,7 +366,7 @@ struct test {
 static void run_case(gconstpointer data)
 {
     const struct test *test = data;
-    struct world *w = world_new(test->backend);
+    world_auto struct world *w = world_new(test->backend);
 
     world_host_file(w, "file", "old");
     world_host_dir(w, "dir/sub");
@@ -379,7 +375,6 @@ static void run_case(gconstpointer data)
     world_host_file(w, "dir/sub/gone", "old");
     if (world_start(w))
         test->run(w);
-    world_free(w);
 }
 
 int main(int argc, char **argv)

@@ -212,18 +212,17 @@ static void an_act(struct world *w, const struct act *act)
 {
     g_autoptr(GPtrArray) before = NULL, between = NULL, after = NULL;
     size_t along = act->unchanged ? 1 : 0;
-    int64_t id;
     json_t *report;
 
     set_up_tree(w);
     before = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     CREATE("d/real", "change");
-    world_end_step(w, id);
+    world_end_step(w);
     between = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     act->run(w);
-    report = world_close_step(w, id);
+    report = world_close_step(w);
     g_assert_cmpint(has_mark(report), ==, act->unchanged);
     g_assert_true(json_is_true(json_object_get(report, "undoable")));
     json_decref(report);
@@ -249,14 +248,13 @@ static void an_act(struct world *w, const struct act *act)
 static void a_step_alone(struct world *w)
 {
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     set_up_tree(w);
     json_decref(world_request(w, "discard", NULL));
     before = world_snapshot(w);
-    id = world_step(w);
+    world_step(w);
     replace_by_same(w);
-    world_end_step(w, id);
+    world_end_step(w);
     json_decref(
         world_request(w, "rollback", json_pack("{s:s}", "counts", "changes")));
     world_assert_equal(w, before);
@@ -272,7 +270,7 @@ struct run {
 static void run(gconstpointer data)
 {
     const struct run *run = data;
-    struct world *w = world_new(run->backend);
+    world_auto struct world *w = world_new(run->backend);
 
     if (world_start(w)) {
         if (run->act)
@@ -281,7 +279,6 @@ static void run(gconstpointer data)
             a_step_alone(w);
         w->backend->stop(w);
     }
-    world_free(w);
 }
 
 static void add(const struct world_backend *backend, const struct act *act)

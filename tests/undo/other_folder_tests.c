@@ -153,11 +153,11 @@ static void unfinished_given_up(struct edits *f)
 
 static void closed(struct edits *f)
 {
-    int64_t id = world_step(f->w);
     g_autoptr(GPtrArray) now = NULL;
 
+    world_step(f->w);
     change(f);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     f->w->backend->stop(f->w);
     replace_folder(f);
     now = world_snapshot(f->w);
@@ -180,11 +180,11 @@ static void closed(struct edits *f)
 
 static void undone(struct edits *f)
 {
-    int64_t id = world_step(f->w);
     g_autoptr(GPtrArray) changed = NULL;
 
+    world_step(f->w);
     change(f);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     changed = world_snapshot(f->w);
     edits_undone(f);
     f->w->backend->stop(f->w);
@@ -203,11 +203,11 @@ static void undone(struct edits *f)
 /* A folder that is gone has left a step above those of this folder. */
 static void stranger(struct edits *f)
 {
-    int64_t id = world_step(f->w);
     json_t *answer, *first;
 
+    world_step(f->w);
     change(f);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     f->w->backend->stop(f->w);
     replace_folder(f);
     g_assert_true(world_start(f->w));
@@ -236,13 +236,13 @@ static void stranger_unfinished(struct edits *f)
     const struct ic_options options = { .share = f->w->share,
                                         .undo_dir = f->w->undo_dir,
                                         .keep_unfinished = true };
-    int64_t id = world_step(f->w);
     g_autoptr(GPtrArray) changed = NULL;
     g_autoptr(GError) error = NULL;
     struct ic *ic;
 
+    world_step(f->w);
     change(f);
-    world_end_step(f->w, id);
+    world_end_step(f->w);
     changed = world_snapshot(f->w);
     f->w->backend->stop(f->w);
     replace_folder(f);

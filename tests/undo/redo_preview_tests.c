@@ -36,24 +36,23 @@ static void assert_change(json_t *answer, size_t step, const char *path,
 
 static void preview(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     g_autoptr(GPtrArray) before = NULL;
     json_t *answer;
-    int64_t id;
 
     engine_fill_small(w);
     if (world_start(w)) {
-        id = world_step(w);
+        world_step(w);
         DO(rename, "run.sh", "walk.sh", 0);
-        world_end_step(w, id);
-        id = world_step(w);
+        world_end_step(w);
+        world_step(w);
         DO(rename, "walk.sh", "src/main.c", 0);
         WRITE("small.txt", "longer than it was before");
         DO(unlink, "empty.txt");
         CREATE("new", "new");
         DO(rename, "large.bin", "b", 0);
         DO(link, "b", "c");
-        world_end_step(w, id);
+        world_end_step(w);
         before = world_snapshot(w);
         answer = world_request(w, "preview", json_pack("{s:i}", "steps", 2));
         world_assert_equal(w, before); /* nothing was done */
@@ -69,26 +68,24 @@ static void preview(gconstpointer data)
         json_decref(answer);
         json_decref(world_undo(w, 2)); /* it is not in the way */
     }
-    world_free(w);
 }
 
 /* Redo moves a whole directory; the preview lists its content nevertheless. */
 static void preview_redone(gconstpointer data)
 {
-    struct world *w = world_new(data);
+    world_auto struct world *w = world_new(data);
     g_autoptr(GPtrArray) before = NULL;
     json_t *answer;
-    int64_t id;
 
     world_host_dir(w, "d/sub");
     world_host_file(w, "d/x", "content");
     world_host_file(w, "d/sub/y", "y");
     if (world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         engine_remove_tree(w, "d");
         DO(rmdir, "d");
-        world_end_step(w, id);
+        world_end_step(w);
         json_decref(world_undo(w, 1));
         json_decref(world_redo(w, 1));
         answer = world_request(w, "preview", NULL);
@@ -102,28 +99,21 @@ static void preview_redone(gconstpointer data)
         json_decref(answer);
         world_undo_to(w, 1, before);
     }
-    world_free(w);
 }
 
 static void preview_refused(gconstpointer data)
 {
-    struct world *w = world_new(data);
-    g_autoptr(GError) error = NULL;
-    int64_t id;
+    world_auto struct world *w = world_new(data);
 
     engine_fill_small(w);
     if (world_start(w)) {
-        g_assert_null(w->backend->request(w, "preview", NULL, &error));
-        g_assert_cmpint(error->code, ==, 3000);
-        g_clear_error(&error);
-        id = world_step(w);
+        world_refused(w, "preview", NULL, 3000);
+        world_step(w);
         WRITE("small.txt", "of the step");
-        world_end_step(w, id);
+        world_end_step(w);
         world_host_file(w, "small.txt", "from outside");
-        g_assert_null(w->backend->request(w, "preview", NULL, &error));
-        g_assert_cmpint(error->code, ==, 3001);
+        world_refused(w, "preview", NULL, 3001);
     }
-    world_free(w);
 }
 
 static const struct world_case cases[] = {

@@ -49,20 +49,18 @@ static void check(struct world *w, GPtrArray *before, GPtrArray *after)
 static void run_case(gconstpointer data)
 {
     const struct bound_case *bound = data;
-    struct world *w = world_new(bound->backend);
+    world_auto struct world *w = world_new(bound->backend);
     g_autoptr(GPtrArray) before = NULL, after = NULL;
-    int64_t id;
 
     bound->test->fill(w);
     if (world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         bound->test->change(w);
-        world_end_step(w, id);
+        world_end_step(w);
         after = world_snapshot(w);
         check(w, before, after);
     }
-    world_free(w);
 }
 
 /* Two tests may share one, and GLib loses track of them at exit. */

@@ -241,7 +241,7 @@ static void large_file(gconstpointer backend)
     CHECK("big");
     id = world_step(t.w);
     change_big_more(t.w);
-    world_end_step(t.w, id);
+    world_end_step(t.w);
     json_decref(
         world_request(t.w, "restore",
                       json_pack("{s:[s], s:i}", "paths", "big", "down_to", 1)));
@@ -282,7 +282,7 @@ static void two_steps(gconstpointer backend)
     CREATE("second", "another second file");
     DO(mkdir, "dir", 0755);
     CREATE("dir/file", "another one");
-    world_end_step(w, id);
+    world_end_step(w);
     g_ptr_array_unref(t.after);
     t.after = world_snapshot(w);
     json_decref(world_request(w, "restore",

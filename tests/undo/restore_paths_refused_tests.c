@@ -22,7 +22,6 @@ static void refusals(gconstpointer backend)
     const char *deep[301];
     g_autofree char *path = NULL;
     struct restore_rig t;
-    int64_t id;
 
     if (!restore_rig_begin(&t, backend, restore_rig_change_much))
         return;
@@ -47,10 +46,10 @@ static void refusals(gconstpointer backend)
                   json_pack("{s:[s], s:i}", "paths", "file", "down_to", 17),
                   ERROR_NOTHING_TO_UNDO);
     world_assert_equal(t.w, t.after);
-    id = world_step(t.w);
+    world_step(t.w);
     world_refused(t.w, "restore", restore_rig_payload(PATHS("file"), false),
                   ERROR_STEP_ACTIVE);
-    world_end_step(t.w, id);
+    world_end_step(t.w);
     world_assert_equal(t.w, t.after);
     restore_rig_end(&t);
 }
@@ -110,11 +109,10 @@ static void set_bits(struct world *w)
 /* The former mode has bits that a client may no longer set. */
 static void privileged_bits(gconstpointer backend)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autofree char *tool = world_host_path(w, "tool");
     g_autofree char *second = world_host_path(w, "second-tool");
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
 
     world_host_file(w, "tool", "#!/bin/sh\n");
     world_host_file(w, "second-tool", "#!/bin/sh\n");
@@ -122,14 +120,13 @@ static void privileged_bits(gconstpointer backend)
     OK(chmod(second, 02755));
     if (world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         set_bits(w);
-        world_end_step(w, id);
+        world_end_step(w);
         json_decref(world_request(w, "restore",
                                   restore_rig_payload(PATHS("."), false)));
         world_assert_equal(w, before);
     }
-    world_free(w);
 }
 
 static void rewrite_big(struct world *w)
@@ -173,11 +170,10 @@ static void change_closed(struct world *w)
 /* Modes that deny their owner access are no obstacle, and do not change. */
 static void closed_to_owner(gconstpointer backend)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autofree char *dir = world_host_path(w, "closed");
     g_autofree char *file = world_host_path(w, "closed/file");
     struct restore_rig t = { .w = w };
-    int64_t id;
 
     world_host_dir(w, "closed");
     world_host_file(w, "closed/file", "before");
@@ -186,9 +182,9 @@ static void closed_to_owner(gconstpointer backend)
     OK(chmod(dir, 0500));
     if (world_start(w)) {
         t.before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         change_closed(w);
-        world_end_step(w, id);
+        world_end_step(w);
         t.after = world_snapshot(w);
         CHECK("closed/file");
         CHECK("closed/gone");
@@ -201,7 +197,6 @@ static void closed_to_owner(gconstpointer backend)
         g_ptr_array_unref(t.before);
         g_ptr_array_unref(t.after);
     }
-    world_free(w);
 }
 
 /* ---- */

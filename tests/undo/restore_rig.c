@@ -45,8 +45,6 @@ static void fill(struct world *w)
 bool restore_rig_begin(struct restore_rig *t, gconstpointer backend,
                        restore_rig_change *first)
 {
-    int64_t id;
-
     *t = (struct restore_rig){ .w = world_new(backend) };
     fill(t->w);
     if (!world_start(t->w)) {
@@ -54,9 +52,9 @@ bool restore_rig_begin(struct restore_rig *t, gconstpointer backend,
         return false;
     }
     t->before = world_snapshot(t->w);
-    id = world_step(t->w);
+    world_step(t->w);
     first(t->w);
-    world_end_step(t->w, id);
+    world_end_step(t->w);
     t->after = world_snapshot(t->w);
     return true;
 }

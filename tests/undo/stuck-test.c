@@ -46,11 +46,10 @@ static bool bind_mount(struct world *w, const char *at)
  * moved between the two. */
 static void mounted_refused(gconstpointer backend)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autofree char *data = world_host_path(w, "data");
     g_autoptr(GPtrArray) before = NULL;
     bool mounted;
-    int64_t id;
 
     fill_mounted(w);
     mounted = bind_mount(w, data);
@@ -58,7 +57,7 @@ static void mounted_refused(gconstpointer backend)
         g_test_skip("no right to mount");
     if (mounted && world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         g_assert_cmpint(engine_put(w, "data/f", 0, "new"), ==, -EROFS);
         g_assert_cmpint(engine_put(w, "data/new", O_CREAT, "x"), ==, -EROFS);
         g_assert_cmpint(w->backend->unlink(w, "data/f"), ==, -EROFS);
@@ -67,13 +66,12 @@ static void mounted_refused(gconstpointer backend)
         g_assert_cmpint(w->backend->rename(w, "a", "data/a", 0), ==, -EXDEV);
         g_assert_cmpint(w->backend->rename(w, "data/f", "b", 0), ==, -EROFS);
         WRITE("a", "new");
-        world_end_step(w, id);
+        world_end_step(w);
         world_undo_to(w, 1, before);
         w->backend->stop(w);
     }
     if (mounted)
         umount2(data, MNT_DETACH);
-    world_free(w);
 }
 
 /* A directory of the share, and a file, are mounted a second time in it,
@@ -96,7 +94,8 @@ static void mounted_twice(struct world *w, const char *first,
         before = world_snapshot(w);
         OK(w->backend->stat(w, first, &st));
         OK(w->backend->stat(w, second, &st));
-        world_end_step(w, world_step(w));
+        world_step(w);
+        world_end_step(w);
         g_assert_cmpint(engine_put(w, "seen/new", O_CREAT, "x"), ==, -EROFS);
         g_assert_cmpint(engine_put(w, "seen/f", 0, "new"), ==, -EROFS);
         g_assert_cmpint(engine_put(w, "b", 0, "new"), ==, -EROFS);
@@ -123,7 +122,7 @@ static void mounted_twice(struct world *w, const char *first,
 static void mount_twice(gconstpointer backend, const char *first,
                         const char *second)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
 
     world_host_dir(w, "data");
     world_host_dir(w, "seen");
@@ -131,7 +130,6 @@ static void mount_twice(gconstpointer backend, const char *first,
     world_host_file(w, "a", "old");
     world_host_file(w, "b", "other");
     mounted_twice(w, first, second);
-    world_free(w);
 }
 
 static void alias_after(gconstpointer backend)
@@ -217,17 +215,16 @@ static json_t *one_step(bool force)
 static void program(gconstpointer backend)
 {
     static const char text[] = "'d/program' is running as a program";
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
     pid_t pid;
 
     fill_program(w);
     if (world_start(w)) {
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         change_program(w);
-        world_end_step(w, id);
+        world_end_step(w);
         pid = run_program(w);
         refused(w, "rollback", one_step(false), text);
         g_assert_cmpuint(world_history_count(w), ==, 1);
@@ -240,13 +237,12 @@ static void program(gconstpointer backend)
         world_undo_to(w, 1, before);
         w->backend->stop(w);
     }
-    world_free(w);
 }
 
 /* At the start, for a step that was interrupted. */
 static void program_at_start(gconstpointer backend)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     struct ic_options options = { .share = w->share, .undo_dir = w->undo_dir };
     g_autoptr(GPtrArray) before = NULL, between = NULL;
     g_autoptr(GError) error = NULL;
@@ -269,7 +265,6 @@ static void program_at_start(gconstpointer backend)
         world_assert_equal(w, before);
         w->backend->stop(w);
     }
-    world_free(w);
 }
 
 static int take_lease(struct world *w, const char *path)
@@ -298,10 +293,9 @@ static int link_outside(struct world *w)
 static void leased(gconstpointer backend, void (*change)(struct world *w),
                    const char *move, const char *at, bool force)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autofree char *shell = g_strdup_printf("cd '%s' && %s", w->share, move);
     g_autoptr(GPtrArray) before = NULL;
-    int64_t id;
     int fd;
 
     fill_program(w);
@@ -309,9 +303,9 @@ static void leased(gconstpointer backend, void (*change)(struct world *w),
     if (world_start(w)) {
         OK(link_outside(w));
         before = world_snapshot(w);
-        id = world_step(w);
+        world_step(w);
         change(w);
-        world_end_step(w, id);
+        world_end_step(w);
         g_assert_cmpint(system(shell), ==, 0);
         fd = take_lease(w, at);
         refused(w, "rollback", one_step(force), "'d/program' is leased");
@@ -322,7 +316,6 @@ static void leased(gconstpointer backend, void (*change)(struct world *w),
             world_assert_equal(w, before);
         w->backend->stop(w);
     }
-    world_free(w);
 }
 
 static void lease(gconstpointer backend)
@@ -374,29 +367,26 @@ static void fill_links(struct world *w)
 /* A redo would need one more link, so there is none. */
 static void most_links(gconstpointer backend)
 {
-    struct world *w = world_new(backend);
+    world_auto struct world *w = world_new(backend);
     g_autofree char *path = world_host_path(w, "a");
     struct stat st;
-    int64_t id;
 
     if (!loop_fs_mount(w, &ext4)) {
         g_test_skip("no root, loop devices or mkfs for it");
-        world_free(w);
         return;
     }
     fill_links(w);
     if (world_start(w)) {
-        id = world_step(w);
+        world_step(w);
         OK(w->backend->unlink(w, "a"));
         OK(w->backend->unlink(w, "many/1"));
-        world_end_step(w, id);
+        world_end_step(w);
         json_decref(world_undo(w, 1));
         OK(stat(path, &st));
         g_assert_cmpuint(st.st_nlink, ==, MOST_LINKS);
         w->backend->stop(w);
     }
     loop_fs_unmount(w);
-    world_free(w);
 }
 
 /* ---- table of cases ------------------------------------------------------ */
