@@ -19,12 +19,13 @@ def content(folder, name):
 
 class Programs:
     """window: at a prompt of the sandbox that matches PROMPT, where FOLDER is
-    the working directory."""
+    the working directory; LINES: of what is pasted."""
 
-    def __init__(self, window, prompt, folder):
+    def __init__(self, window, prompt, folder, lines=LINES):
         self.window = window
         self.prompt = prompt
         self.folder = folder
+        self.lines = lines
 
     def at_prompt(self):
         """Wait until a new, empty prompt is the last line."""
@@ -142,14 +143,14 @@ class Programs:
     def paste(self):
         """A program gets all lines of a paste, in order."""
         window = self.window
-        text = "".join("line %d\n" % i for i in range(LINES))
+        text = "".join("line %d\n" % i for i in range(self.lines))
         began = time.monotonic()
         self.start("(echo begun; exec cat >pasted)")
         window.expect("^begun$")
         window.paste(text)
         window.keys("C-d")
         self.line("echo ended", "^ended$")
-        print("# %d lines in %.1f s" % (LINES, time.monotonic() - began))
+        print("# %d lines in %.1f s" % (self.lines, time.monotonic() - began))
         assert content(self.folder, "pasted") == text
 
     def all(self):
