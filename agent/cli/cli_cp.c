@@ -145,6 +145,16 @@ static char *directory_of(const char *path)
                                        : g_path_get_dirname(path);
 }
 
+/* Return whether the message begins with the path, or a folder above it. */
+static bool is_about(const char *message, const char *path)
+{
+    const char *colon = strstr(message, ": ");
+    size_t length = colon ? (size_t)(colon - message) : 0;
+
+    return length > 0 && strncmp(message, path, length) == 0 &&
+           (path[length - 1] == '/' || strchr("/", path[length]));
+}
+
 /* Return what to do about a path that is not there, as a new string, or NULL.
  */
 static char *remedy_of_missing(const struct copy_plan *plan,
@@ -152,10 +162,7 @@ static char *remedy_of_missing(const struct copy_plan *plan,
 {
     bool in_guest = g_str_has_prefix(message, plan->sandbox) &&
                     message[strlen(plan->sandbox)] == ':';
-    g_autofree char *dir = directory_of(in_guest       ? plan->guest_path
-                                        : plan->stream ? "."
-                                                       : plan->host_path);
-    g_autofree char *word = cli_place_quote_to_print(dir);
+    g_autofree char *dir = NULL, *word = NULL;
 
     if (in_guest != plan->in) /* the source */
         return in_guest ? g_strdup_printf("a path there begins at the root "
@@ -163,6 +170,10 @@ static char *remedy_of_missing(const struct copy_plan *plan,
                                           " exec %s -- ls -a /' lists it",
                                           plan->sandbox)
                         : NULL;
+    if (!in_guest && (plan->stream || !is_about(message, plan->host_path)))
+        return NULL;
+    dir = directory_of(in_guest ? plan->guest_path : plan->host_path);
+    word = cli_place_quote_to_print(dir);
     return in_guest ? g_strdup_printf("make it with: " CLI_PROGRAM
                                       " exec %s -- mkdir -p %s",
                                       plan->sandbox, word)

@@ -155,7 +155,7 @@ static const struct {
 } single_options[] = {
     { "directory", "name one folder" },
     { "undo-dir", "name one folder" },
-    { "step", "name one step" },
+    { "step", "name one step" }, /* not of exec, which is a kind */
     { "to", "name one step" },
 };
 
@@ -171,7 +171,8 @@ static gboolean check_single(const struct option_use *use, const char *command,
 
         if ((use->entry->arg != G_OPTION_ARG_STRING &&
              use->entry->arg != G_OPTION_ARG_FILENAME) ||
-            strcmp(use->entry->long_name, name) != 0)
+            strcmp(use->entry->long_name, name) != 0 ||
+            g_strcmp0(use->entry->arg_description, "KIND") == 0)
             continue;
         if (*seen & 1U << i) {
             g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,

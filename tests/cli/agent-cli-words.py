@@ -307,6 +307,8 @@ def an_option_that_chooses_what_to_change_is_given_once(place):
         equal((words, status, out, os.listdir(place.share)),
               (words, 2, b"", ["one"]))
         contains(err, "stepback: undo: " + said)
+    equal("twice" in call(place, "exec", "--step=none", "--step=one", "box", "--",
+                          "x")[2], False)
     equal(call(place, "diff", "--color=never", "--color=always", "-C",
                place.share)[0], 0)
     equal(call(place, "diff", "-C", place.share, "--", "-C", "-C")[0], 1)
