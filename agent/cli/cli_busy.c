@@ -28,22 +28,20 @@ static bool has_text(json_t *job, const char *key, const char *text)
     return g_strcmp0(json_string_value(json_object_get(job, key)), text) == 0;
 }
 
-/* Return the running job that makes steps, borrowed from the list: one that is
- * a step as a whole before a shell, each command of which is one. */
+/* Return the running job that has its step open, borrowed from the list, or
+ * NULL. A shell at its prompt runs without a step. */
 static json_t *find_job(json_t *list)
 {
-    json_t *job, *shell = NULL;
+    json_t *job;
     size_t i;
 
     json_array_foreach(list, i, job)
     {
-        if (has_text(job, "state", "running") && has_text(job, "step", "one"))
-            return job;
         if (has_text(job, "state", "running") &&
-            has_text(job, "step", "prompt"))
-            shell = job;
+            json_integer_value(json_object_get(job, "step_id")) != 0)
+            return job;
     }
-    return shell;
+    return NULL;
 }
 
 static char *describe_job(const char *name, json_t *job)

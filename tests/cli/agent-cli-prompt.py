@@ -231,6 +231,26 @@ def interrupts(place):
 
 
 @test
+def undo_beside_shells(place):
+    """beside several shells, undo names the one that runs a line, and not one
+    that is at its prompt"""
+    with sandbox(place) as box, shell(box) as idle, shell(box) as busy, \
+            shell(box) as later:
+        busy.send("echo 1 > a; sleep 1000\n")
+        assert eventually(lambda: os.path.exists(place.share + "/a"), 20)
+        done = box.run("undo", "-y")
+        equal(done.returncode, 1)
+        contains(done.stderr.decode(), "sandbox share: job 2 (")
+        contains(done.stderr.decode(), "runs a command in this folder; wait until "
+                 "its prompt is back, or end it with 'stepback job kill share 2'")
+        busy.send(CTRL_C)
+        busy.expect(PROMPT)
+        box.text("undo", "-y")
+        for terminal in (idle, busy, later):
+            leave(terminal)
+
+
+@test
 def one_step_is_announced(place):
     """shell says that the session is one step in the image minimal, unless
     --step was given"""
