@@ -10,17 +10,51 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "common/json_bytes.h"
+#include "common/real_path.h"
+#include "interceptor/interceptor.h"
 
 enum { COMMAND_WIDTH = 40 };
 
-/* Return the sandbox that runs over the very folder, or NULL. */
-static struct sandbox_record *find_sandbox(const char *dir)
+/* Return whether the sandbox has the undo log of the folder at log (real
+ * paths). */
+static bool has_log(const struct sandbox_record *record, const char *dir,
+                    const char *log)
 {
+    json_t *session = json_object_get(record->config, "session"), *entry;
+    size_t i;
+
+    json_array_foreach(json_object_get(session, "working_directories"), i,
+                       entry)
+    {
+        g_autofree char *path = json_bytes_get_path(
+            json_object_get(entry, "path"));
+        g_autofree char *own = json_bytes_get_path(
+            json_object_get(entry, "undo_dir"));
+
+        if (g_strcmp0(path, dir) == 0)
+            return g_strcmp0(own, log) == 0;
+    }
+    return false;
+}
+
+/* Return the sandbox that runs over the very folder with the place's undo log,
+ * or NULL. */
+static struct sandbox_record *find_sandbox(const struct cli_place *place)
+{
+    g_autofree char *dir = real_path_of(place->dir ? place->dir : ".");
+    g_autofree char *given = place->undo_dir ? g_strdup(place->undo_dir)
+                                             : ic_default_undo_dir(dir, NULL);
+    g_autofree char *log = given ? real_path_of(given) : NULL;
     g_autoptr(GPtrArray) found = cli_sandbox_of_folder(dir, true, true, NULL);
 
-    return found && found->len > 0 ? g_ptr_array_steal_index(found, 0) : NULL;
+    for (guint i = 0; log && found && i < found->len; i++) {
+        if (has_log(found->pdata[i], dir, log))
+            return g_ptr_array_steal_index(found, i);
+    }
+    return NULL;
 }
 
 static bool has_text(json_t *job, const char *key, const char *text)
@@ -65,9 +99,9 @@ static char *describe_job(const char *name, json_t *job)
         is_shell ? "wait until its prompt is back" : wait, name, id);
 }
 
-char *cli_busy_describe(const char *dir)
+char *cli_busy_describe(const struct cli_place *place)
 {
-    g_autoptr(sandbox_record) record = find_sandbox(dir);
+    g_autoptr(sandbox_record) record = find_sandbox(place);
     json_t *answer, *job;
     char *text;
 
@@ -85,9 +119,9 @@ char *cli_busy_describe(const char *dir)
     return text;
 }
 
-bool cli_busy_check_new(const char *command, const char *dir)
+bool cli_busy_check_new(const char *command, const struct cli_place *place)
 {
-    g_autoptr(sandbox_record) record = find_sandbox(dir);
+    g_autoptr(sandbox_record) record = find_sandbox(place);
 
     if (!record)
         return true;

@@ -8,13 +8,16 @@
 
 #include <stdbool.h>
 
-/* Return which job of which sandbox has a step open in the folder dir, and how
- * to wait for its end: a new string, or NULL if no sandbox is known to. */
-char *cli_busy_describe(const char *dir);
+struct cli_place;
 
-/* For --new: check that no sandbox runs over the very folder dir, whose undo
- * log a second machine would need. Otherwise print the error, which begins with
- * the command's name, and return false. */
-bool cli_busy_check_new(const char *command, const char *dir);
+/* Return which job of which sandbox has a step open in the place's undo log,
+ * and how to wait for its end: a new string, or NULL if no sandbox is known to
+ * use that log. */
+char *cli_busy_describe(const struct cli_place *place);
+
+/* For --new: check that no sandbox that runs over the very folder uses the
+ * place's undo log, which a second machine would need. Otherwise print the
+ * error, which begins with the command's name, and return false. */
+bool cli_busy_check_new(const char *command, const struct cli_place *place);
 
 #endif

@@ -323,6 +323,28 @@ def conflicting_run(place):
 
 
 @sandbox_test
+def another_log_of_the_folder(place):
+    """a sandbox with a log of its own is not named for the folder's default
+    log, nor does it refuse --new there"""
+    up(place, "--undo-dir", place.root + "/logs/a")
+    process = subprocess.Popen([PROGRAM, "run", "--", "hang"], cwd=place.share,
+                               env=place.environment(), stderr=subprocess.PIPE)
+    client = Client(place, "share")
+    assert eventually(lambda: client.ask("session.status")["payload"]
+                      ["running_step"], 20)
+    contains(call(place, "undo", "--undo-dir", place.root + "/logs/a")[2],
+             "stepback: sandbox share: ")
+    other = subprocess.Popen([PROGRAM, "run", *VM, "--new", "--", "hang"],
+                             cwd=place.share, env=place.environment(),
+                             stderr=subprocess.PIPE)
+    assert eventually(lambda: "A command of 'stepback run'" in
+                      call(place, "undo", "-y")[2], 20)
+    for started in (other, process):
+        started.send_signal(signal.SIGINT)
+        equal((started.wait(20), started.stderr.read().count(b"--new")), (130, 0))
+
+
+@sandbox_test
 def interrupted_run(place):
     """Ctrl-C cancels the command of a joined run, and not the sandbox; nor does
     the end of its reader"""
