@@ -26,7 +26,12 @@
 
 /* SIGKILL follows SIGTERM after 2 s, and the machine gives the job up 8 s later
  * (exec.c). */
-enum { POLL_MS = 200, WAIT_MAX_MS = G_MAXINT, KILL_WAIT_MS = 15000 };
+enum {
+    POLL_MS = 200,
+    WAIT_MAX_MS = G_MAXINT,
+    KILL_WAIT_MS = 15000,
+    KILL_PART_MS = 3000, /* then look whether the machine is paused */
+};
 
 /* ---- jobs ---------------------------------------------------------------- */
 
@@ -296,21 +301,95 @@ static int wait_for(struct sandbox_record *record, gint64 id)
     return code < 0 ? CLI_RUN_FAILED : code;
 }
 
-/* Wait for the end of an execution that is being ended. */
-static int wait_ended(const struct sandbox_record *record, gint64 id)
+/* Return the id of a safeguard that pauses the sandbox's machine, which no
+ * execution can leave meanwhile: a new string, or NULL. */
+static char *find_safeguard(const struct sandbox_record *record)
 {
-    g_autoptr(GError) error = NULL;
-    json_t *answer = api_link_ask_once(
-        sandbox_record_socket(record, "api_socket"), "exec.wait",
-        json_pack("{s:I}", "exec_id", (json_int_t)id), KILL_WAIT_MS, &error);
+    json_t *answer = cli_sandbox_ask(record, "approval.list", NULL, NULL);
+    json_t *approval;
+    char *id = NULL;
+    size_t i;
 
+    json_array_foreach(json_object_get(answer, "approvals"), i, approval)
+    {
+        if (!id && strcmp(text_of(approval, "kind"), "safeguard") == 0)
+            id = g_strdup(text_of(approval, "id"));
+    }
     json_decref(answer);
-    if (answer || error_code_of(error) != ERROR_TIMEOUT)
-        return CLI_OK;
+    return id;
+}
+
+static int report_late(const struct sandbox_record *record, gint64 id)
+{
     return cli_options_failed("execution %" G_GINT64_FORMAT ": has not ended "
                               "after %d s; '" CLI_PROGRAM
                               " kill %s' ends the sandbox",
                               id, KILL_WAIT_MS / 1000, record->name);
+}
+
+/* problem: the execution's error, or that of the supervisor's link. */
+static int report_lost(const struct sandbox_record *record, gint64 id,
+                       const char *problem)
+{
+    return cli_options_failed(
+        "execution %" G_GINT64_FORMAT
+        ": sandbox %s was lost before the execution had ended; start the "
+        "sandbox again with '" CLI_PROGRAM " up %s'\nThe cause: %s",
+        id, record->name, record->name, problem);
+}
+
+/* Return whether an execution with this error was lost with its machine; with
+ * others, such as a timeout or a denied step, it has ended. */
+static bool is_loss(const char *code)
+{
+    static const enum error_code codes[] = { ERROR_CONTROL_DISCONNECTED,
+                                             ERROR_VM_LAUNCH_FAILED,
+                                             ERROR_BACKEND_FAILED };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(codes); i++) {
+        if (strcmp(code, error_code_name(codes[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Judge the answer (taken) to exec.wait, or its error. */
+static int judge_end(const struct sandbox_record *record, gint64 id,
+                     json_t *answer, const GError *error)
+{
+    json_t *why = json_object_get(answer, "error");
+    int status = CLI_OK;
+
+    if (error && error_code_of(error) != ERROR_NOT_FOUND) /* forgotten */
+        status = report_lost(record, id, error->message);
+    else if (is_loss(text_of(why, "code")))
+        status = report_lost(record, id, text_of(why, "message"));
+    json_decref(answer);
+    return status;
+}
+
+/* Wait for the end of an execution that is being ended. */
+static int wait_ended(const struct sandbox_record *record, gint64 id)
+{
+    for (int ms = 0; ms < KILL_WAIT_MS; ms += KILL_PART_MS) {
+        g_autoptr(GError) error = NULL;
+        json_t *answer = api_link_ask_once(
+            sandbox_record_socket(record, "api_socket"), "exec.wait",
+            json_pack("{s:I}", "exec_id", (json_int_t)id), KILL_PART_MS,
+            &error);
+        g_autofree char *safeguard = NULL;
+
+        if (answer || error_code_of(error) != ERROR_TIMEOUT)
+            return judge_end(record, id, answer, error);
+        safeguard = find_safeguard(record);
+        if (safeguard)
+            return cli_options_failed(
+                "execution %" G_GINT64_FORMAT ": ends after the decision on "
+                "%s, for which the machine of sandbox %s is paused; decide it "
+                "with: " CLI_PROGRAM " approve %s %s",
+                id, safeguard, record->name, record->name, safeguard);
+    }
+    return report_late(record, id);
 }
 
 /* Without a signal, end the execution; return when it has ended. */
