@@ -45,11 +45,15 @@ static bool has_log(const struct sandbox_record *record, const char *dir,
 static struct sandbox_record *find_sandbox(const struct cli_place *place)
 {
     g_autofree char *dir = real_path_of(place->dir ? place->dir : ".");
-    g_autofree char *given = place->undo_dir ? g_strdup(place->undo_dir)
-                                             : ic_default_undo_dir(dir, NULL);
-    g_autofree char *log = given ? real_path_of(given) : NULL;
-    g_autoptr(GPtrArray) found = cli_sandbox_of_folder(dir, true, true, NULL);
+    g_autofree char *given = NULL, *log = NULL;
+    g_autoptr(GPtrArray) found = NULL;
 
+    if (!dir)
+        return NULL;
+    given = place->undo_dir ? g_strdup(place->undo_dir)
+                            : ic_default_undo_dir(dir, NULL);
+    log = given ? real_path_of(given) : NULL;
+    found = cli_sandbox_of_folder(dir, true, true, NULL);
     for (guint i = 0; log && found && i < found->len; i++) {
         if (has_log(found->pdata[i], dir, log))
             return g_ptr_array_steal_index(found, i);
