@@ -10,7 +10,6 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
-#include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
 #include "common/json_bytes.h"
 #include "common/real_path.h"
@@ -40,22 +39,22 @@ static bool has_log(const struct sandbox_record *record, const char *dir,
     return false;
 }
 
-/* Return the sandbox that runs over the very folder with the place's undo log,
- * or NULL. */
-static struct sandbox_record *find_sandbox(const struct cli_place *place)
+/* Return the sandbox that runs over the very folder with this undo log (NULL:
+ * the default one), or NULL. */
+static struct sandbox_record *find_sandbox(const char *dir,
+                                           const char *undo_dir)
 {
-    g_autofree char *dir = real_path_of(place->dir ? place->dir : ".");
+    g_autofree char *real = real_path_of(dir);
     g_autofree char *given = NULL, *log = NULL;
     g_autoptr(GPtrArray) found = NULL;
 
-    if (!dir)
+    if (!real)
         return NULL;
-    given = place->undo_dir ? g_strdup(place->undo_dir)
-                            : ic_default_undo_dir(dir, NULL);
+    given = undo_dir ? g_strdup(undo_dir) : ic_default_undo_dir(real, NULL);
     log = given ? real_path_of(given) : NULL;
-    found = cli_sandbox_of_folder(dir, true, true, NULL);
+    found = cli_sandbox_of_folder(real, true, true, NULL);
     for (guint i = 0; log && found && i < found->len; i++) {
-        if (has_log(found->pdata[i], dir, log))
+        if (has_log(found->pdata[i], real, log))
             return g_ptr_array_steal_index(found, i);
     }
     return NULL;
@@ -103,9 +102,9 @@ static char *describe_job(const char *name, json_t *job)
         is_shell ? "wait until its prompt is back" : wait, name, id);
 }
 
-char *cli_busy_describe(const struct cli_place *place)
+char *cli_busy_describe(const char *dir, const char *undo_dir)
 {
-    g_autoptr(sandbox_record) record = find_sandbox(place);
+    g_autoptr(sandbox_record) record = find_sandbox(dir, undo_dir);
     json_t *answer, *job;
     char *text;
 
@@ -123,9 +122,10 @@ char *cli_busy_describe(const struct cli_place *place)
     return text;
 }
 
-bool cli_busy_check_new(const char *command, const struct cli_place *place)
+bool cli_busy_check_new(const char *command, const char *dir,
+                        const char *undo_dir)
 {
-    g_autoptr(sandbox_record) record = find_sandbox(place);
+    g_autoptr(sandbox_record) record = find_sandbox(dir, undo_dir);
 
     if (!record)
         return true;

@@ -8,16 +8,15 @@
 
 #include <stdbool.h>
 
-struct cli_place;
-
-/* Return which job of which sandbox has a step open in the place's undo log,
+/* Return which job of which sandbox has a step open in the undo log of dir,
  * and how to wait for its end: a new string, or NULL if no sandbox is known to
- * use that log. */
-char *cli_busy_describe(const struct cli_place *place);
+ * use that log. undo_dir: NULL for the default log. */
+char *cli_busy_describe(const char *dir, const char *undo_dir);
 
 /* For --new: check that no sandbox that runs over the very folder uses the
- * place's undo log, which a second machine would need. Otherwise print the
+ * undo log of dir, which a second machine would need. Otherwise print the
  * error, which begins with the command's name, and return false. */
-bool cli_busy_check_new(const char *command, const struct cli_place *place);
+bool cli_busy_check_new(const char *command, const char *dir,
+                        const char *undo_dir);
 
 #endif

@@ -221,7 +221,9 @@ static int join_or_serve(const struct mcp_options *options)
 
     const struct cli_place *place = &options->machine.place;
 
-    if (options->own && !place->undo_dir && !cli_busy_check_new("mcp", place))
+    if (options->own && !place->undo_dir &&
+        !cli_busy_check_new("mcp", place->dir ? place->dir : ".",
+                            place->undo_dir))
         return CLI_FAILED;
     if (!options->own && !find_sandbox(options, &record))
         return CLI_FAILED;

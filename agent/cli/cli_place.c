@@ -411,7 +411,8 @@ int cli_place_failed(const struct cli_place *place, const GError *error,
         return CLI_FAILED;
     }
     if (error_code_of(error) == ERROR_STEP_ACTIVE)
-        busy = cli_busy_describe(place);
+        busy = cli_busy_describe(place->dir ? place->dir : ".",
+                                 place->undo_dir);
     if (busy)
         return cli_options_failed("%s", busy);
     cli_options_failed("%s", error->message);

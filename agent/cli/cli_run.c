@@ -335,7 +335,9 @@ static bool check_new(const struct run_options *options)
 {
     const struct cli_place *place = &options->machine.place;
 
-    return !options->own || place->undo_dir || cli_busy_check_new("run", place);
+    return !options->own || place->undo_dir ||
+           cli_busy_check_new("run", place->dir ? place->dir : ".",
+                              place->undo_dir);
 }
 
 static int run_command(struct run *run, const struct run_options *options)
