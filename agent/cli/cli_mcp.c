@@ -217,9 +217,8 @@ static int join(const struct sandbox_record *record)
 
 static int join_or_serve(const struct mcp_options *options)
 {
-    g_autoptr(sandbox_record) record = NULL;
-
     const struct cli_place *place = &options->machine.place;
+    g_autoptr(sandbox_record) record = NULL;
 
     if (options->own && !place->undo_dir &&
         !cli_busy_check_new("mcp", place->dir ? place->dir : ".",

@@ -250,8 +250,8 @@ char *cli_place_inside(const char *dir)
     return found;
 }
 
-/* Return word as a shell's $'...' (POSIX.1-2024), in which each
- * byte but plain ASCII is an octal number. */
+/* Return word as a shell's $'...' (POSIX.1-2024), in which each byte but plain
+ * ASCII is an octal number: a new string. */
 static char *quote_bytes(const char *word)
 {
     GString *quoted = g_string_new("$'");

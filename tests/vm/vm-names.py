@@ -5,6 +5,7 @@ servers of names_world.py, and the table of net_clients.py in the same machine. 
 other cases are in local-names.py and local-clients.py.
 
 It is skipped without QEMU or the image debian (STEPBACK_TEST_IMAGE names another).
+All clients are in one of `image build --flavour=standard --packages=wget`.
 """
 import os
 import shutil
