@@ -39,6 +39,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "virtiofs/fuse/notifier.h"
+#include "virtiofs/fuse/notify_device.h"
 #include "virtiofs/fuse/unmounter.h"
 
 #define N_READERS 4
@@ -364,7 +365,8 @@ static int prepare(struct mount *mount, int fd)
 
     if (!open_device(mount, fd))
         return errno;
-    mount->notifier = notifier_new(mount->device, mount->server, &rc);
+    mount->notifier = notifier_new(&notify_device, &mount->device,
+                                   mount->server, &rc);
     return mount->notifier ? 0 : -rc;
 }
 

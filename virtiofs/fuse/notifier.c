@@ -2,12 +2,6 @@
  *
  * notifier - see notifier.h.
  *
- * A name is expired and not dropped (FUSE_EXPIRE_ONLY, Linux 6.2; before that
- * it is dropped): the kernel looks it up at its next use, and a process whose
- * working directory it is keeps that directory. Only removals of files are
- * notified as such, for processes that watch the file. A directory would stay
- * dead for the kernel even when a redo brings the same directory back.
- *
  * A reply that the kernel had received, but not processed, when it got a
  * notification may still enter the cache after it: neither a lookup that
  * revalidates a name, nor the first of an inode, is ordered with notifications.
@@ -18,12 +12,9 @@
 
 #include <errno.h>
 #include <glib.h>
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/log.h"
-#include "virtiofs/fuse/fuse_abi.h"
 
 /* Items of a batch without a waiting caller; beyond, the kernel drops all that
  * is known to be in its cache. */
@@ -31,14 +22,8 @@
 
 #define REPEAT_MS 1000
 
-struct item {
-    uint64_t dir, inode;
-    bool removed;
-    char *name; /* NULL: the inode alone */
-};
-
 struct batch {
-    GHashTable *items; /* a set of struct item (owned) */
+    GHashTable *items; /* a set of struct notifier_item (owned) */
     GPtrArray *pages;  /* inodes, for ic_stale_pages_end() */
     bool all;          /* also everything that the kernel is known to have */
     bool awaited;
@@ -47,7 +32,8 @@ struct batch {
 };
 
 struct notifier {
-    int device;
+    const struct notifier_way *way;
+    void *opaque; /* of the way */
     struct fuse_server *server;
     GThread *thread;
     GMutex lock; /* guards the following members */
@@ -63,7 +49,7 @@ struct notifier {
 
 static guint hash_item(gconstpointer key)
 {
-    const struct item *item = key;
+    const struct notifier_item *item = key;
     uint64_t ids = item->dir * 31 + item->inode;
 
     return g_int64_hash(&ids) ^ (item->name ? g_str_hash(item->name) : 0);
@@ -71,7 +57,7 @@ static guint hash_item(gconstpointer key)
 
 static gboolean equal_items(gconstpointer a, gconstpointer b)
 {
-    const struct item *x = a, *y = b;
+    const struct notifier_item *x = a, *y = b;
 
     return x->dir == y->dir && x->inode == y->inode &&
            x->removed == y->removed && g_strcmp0(x->name, y->name) == 0;
@@ -79,7 +65,7 @@ static gboolean equal_items(gconstpointer a, gconstpointer b)
 
 static void free_item(gpointer data)
 {
-    struct item *item = data;
+    struct notifier_item *item = data;
 
     g_free(item->name);
     g_free(item);
@@ -87,10 +73,10 @@ static void free_item(gpointer data)
 
 static void add_item(struct batch *batch, const struct ic_stale *stale)
 {
-    struct item *item = g_new(struct item, 1);
+    struct notifier_item *item = g_new(struct notifier_item, 1);
 
-    *item = (struct item){ stale->dir, stale->inode, stale->removed,
-                           g_strdup(stale->name) };
+    *item = (struct notifier_item){ stale->dir, stale->inode, stale->removed,
+                                    g_strdup(stale->name) };
     g_hash_table_add(batch->items, item);
 }
 
@@ -108,77 +94,7 @@ static void free_batch(gpointer data)
     g_free(batch);
 }
 
-/* ---- the kernel ---------------------------------------------------------- */
-
-struct inval_entry {
-    uint64_t parent;
-    uint32_t namelen;
-    uint32_t flags;
-};
-_Static_assert(sizeof(struct inval_entry) ==
-                   sizeof(struct fuse_notify_inval_entry_out),
-               "what was padding before 7.38 is flags");
-
-#define EXPIRE_ONLY 1u
-#define BODY_MAX    sizeof(struct fuse_notify_delete_out)
-
-static void notify(const struct notifier *notifier, enum fuse_notify_code code,
-                   const void *body, size_t size, const char *name)
-{
-    struct fuse_out_header head = { .error = (int32_t)code };
-    char message[sizeof(head) + BODY_MAX + NAME_MAX + 1];
-    size_t name_size = name ? strlen(name) + 1 : 0;
-
-    head.len = (uint32_t)(sizeof(head) + size + name_size);
-    memcpy(message, &head, sizeof(head));
-    memcpy(message + sizeof(head), body, size);
-    if (name)
-        memcpy(message + sizeof(head) + size, name, name_size);
-    /* ENOENT: the kernel does not have it cached. */
-    if (write(notifier->device, message, head.len) < 0 && errno != ENOENT)
-        log_debug(LOG_FS_BACKEND, "cannot notify the kernel (code %d): %s",
-                  (int)code, g_strerror(errno));
-}
-
-static void notify_name(const struct notifier *notifier,
-                        const struct item *item, bool again)
-{
-    struct inval_entry entry = { .parent = item->dir, .flags = EXPIRE_ONLY };
-    struct fuse_notify_delete_out removal = { .parent = item->dir,
-                                              .child = item->inode };
-
-    entry.namelen = removal.namelen = (uint32_t)strlen(item->name);
-    if (entry.namelen > NAME_MAX)
-        return;
-    if (item->removed && !again)
-        notify(notifier, FUSE_NOTIFY_DELETE, &removal, sizeof(removal),
-               item->name);
-    else
-        notify(notifier, FUSE_NOTIFY_INVAL_ENTRY, &entry, sizeof(entry),
-               item->name);
-}
-
-static void notify_item(const struct notifier *notifier,
-                        const struct item *item, bool again)
-{
-    /* A negative offset: attributes only. */
-    struct fuse_notify_inval_inode_out inode = { .ino = item->inode,
-                                                 .off = again ? -1 : 0 };
-
-    /* The name first: the kernel accepts that after the lookups in its folder
-     * that are under way, so it then has the inode which they find. */
-    if (item->name)
-        notify_name(notifier, item, again);
-    if (item->inode != 0 && !item->removed)
-        notify(notifier, FUSE_NOTIFY_INVAL_INODE, &inode, sizeof(inode), NULL);
-}
-
-static void drop_pages(const struct notifier *notifier, uint64_t tag)
-{
-    const struct fuse_notify_inval_inode_out inode = { .ino = tag };
-
-    notify(notifier, FUSE_NOTIFY_INVAL_INODE, &inode, sizeof(inode), NULL);
-}
+/* ---- sending ------------------------------------------------------------- */
 
 /* The kernel writes pages that were changed when it drops them. What it writes
  * before ic_stale_pages_end() does not reach the file. If a process has changed
@@ -190,10 +106,10 @@ static void drop_old_pages(struct notifier *notifier, GPtrArray *pages)
         uint64_t tag = ic_inode_tag(inode);
 
         if (tag != 0)
-            drop_pages(notifier, tag);
+            notifier->way->drop_pages(tag, notifier->opaque);
         g_ptr_array_set_size(pages, (int)pages->len - 1);
         if (tag != 0)
-            drop_pages(notifier, tag);
+            notifier->way->drop_pages(tag, notifier->opaque);
     }
 }
 
@@ -215,19 +131,25 @@ static void collect_known(const struct ic_stale *known, void *opaque)
 static void notify_batch(struct notifier *notifier, struct batch *batch,
                          bool again)
 {
+    const struct notifier_way *way = notifier->way;
     GHashTableIter iter;
     gpointer key;
 
     drop_old_pages(notifier, batch->pages);
+    if (way->begin)
+        way->begin(batch->all ? SIZE_MAX : g_hash_table_size(batch->items),
+                   notifier->opaque);
     if (batch->all && !again)
         fuse_server_each_known(notifier->server, collect_known, batch);
     g_hash_table_iter_init(&iter, batch->items);
     while (!is_stopped(notifier) && g_hash_table_iter_next(&iter, &key, NULL))
-        notify_item(notifier, key, again);
+        way->item(key, again, notifier->opaque);
+    if (way->end)
+        way->end(notifier->opaque);
 }
 
-/* Send a batch for the first time, and queue it for the repetition. The lock is
- * held, but not meanwhile. */
+/* Send a batch for the first time, and queue it for the repetition, if any. The
+ * lock is held, but not meanwhile. */
 static void send_first(struct notifier *notifier)
 {
     struct batch *batch = g_queue_pop_head(&notifier->batches);
@@ -237,6 +159,10 @@ static void send_first(struct notifier *notifier)
     g_mutex_lock(&notifier->lock);
     notifier->last_sent = batch->number;
     g_cond_broadcast(&notifier->sent);
+    if (!notifier->way->repeats) {
+        free_batch(batch);
+        return;
+    }
     batch->repeat_at = g_get_monotonic_time() +
                        REPEAT_MS * G_TIME_SPAN_MILLISECOND;
     g_queue_push_tail(&notifier->repeats, batch);
@@ -351,9 +277,9 @@ static void wait_sent(struct notifier *notifier, uint64_t number)
         if (g_cond_wait_until(&notifier->sent, &notifier->lock, until))
             continue;
         log_warn(LOG_FS_BACKEND,
-                 "kernel has not accepted an undo's changes yet, as a request "
-                 "on the same folder is still waiting; programs may see the "
-                 "old state until that request ends");
+                 "the client has not accepted an undo's changes yet, as a "
+                 "request on the same folder is still waiting; programs may "
+                 "see the old state until that request ends");
         return;
     }
 }
@@ -380,12 +306,13 @@ void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
 
 /* ---- life ---------------------------------------------------------------- */
 
-struct notifier *notifier_new(int device, struct fuse_server *server,
-                              int *ret_rc)
+struct notifier *notifier_new(const struct notifier_way *way, void *opaque,
+                              struct fuse_server *server, int *ret_rc)
 {
     struct notifier *notifier = g_new0(struct notifier, 1);
 
-    notifier->device = device;
+    notifier->way = way;
+    notifier->opaque = opaque;
     notifier->server = server;
     g_mutex_init(&notifier->lock);
     g_cond_init(&notifier->more);
@@ -408,6 +335,8 @@ void notifier_stop(struct notifier *notifier)
     g_cond_broadcast(&notifier->more);
     g_cond_broadcast(&notifier->sent);
     g_mutex_unlock(&notifier->lock);
+    if (notifier->way->stop)
+        notifier->way->stop(notifier->opaque);
     g_thread_join(g_steal_pointer(&notifier->thread));
 }
 
