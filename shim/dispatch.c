@@ -25,12 +25,13 @@ void dispatch_send_hello(struct dispatch *dispatch)
     uname(&names);
     hello = json_pack(
         "{s:s, s:i, s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
-        "s:i, s:i}",
+        "s:i, s:i, s:i}",
         "type", WIRE_HELLO, "version", WIRE_VERSION, "shim_version",
         PACKAGE_VERSION, "kernel", wire_text(names.release), "takes_input", 1,
         "takes_bytes", 1, "reports_ports", 1, "executions", WIRE_MAX_EXECUTIONS,
         "steps", dispatch->steps->listener >= 0, "finds_processes", 1, "setup",
-        setup_is_open(), "plugs_folders", 1, "renews", dispatch->is_init);
+        setup_is_open(), "plugs_folders", 1, "renews", dispatch->is_init,
+        "refreshes", 1);
     if (boot->init_ms > 0)
         json_object_set_new(hello, "init_ms", json_integer(boot->init_ms));
     json_object_set_new(hello, "shim_ms", json_integer(boot->shim_ms));
@@ -128,6 +129,37 @@ static void handle_unmount(struct dispatch *dispatch,
         send_unmounted(dispatch, tag, WIRE_STATUS_ERROR, error);
 }
 
+/* Each "refresh" has an answer: the host sends the next one after it. */
+static void send_refreshed(struct dispatch *dispatch, const char *tag,
+                           int64_t id)
+{
+    port_send(dispatch->port,
+              json_pack("{s:s, s:s, s:I}", "type", WIRE_REFRESHED, "tag", tag,
+                        "id", (json_int_t)id));
+}
+
+static void handle_refresh(struct dispatch *dispatch,
+                           const struct dispatch_message *message)
+{
+    json_t *object = message->object;
+    bool unused = false;
+    const char *tag;
+    int64_t id;
+    char error[512];
+
+    if (!wire_get_string(object, "tag", &tag) || strlen(tag) > SHARES_MAX_TAG ||
+        !wire_get_integer(object, "id", &id)) {
+        dispatch_error(dispatch, object, "refresh needs a tag and an id");
+        return;
+    }
+    wire_get_bool(object, "unused", &unused);
+    if (shares_refresh(dispatch->shares, tag, id, unused,
+                       json_object_get(object, "names"), error, sizeof(error)))
+        return;
+    dispatch_error(dispatch, NULL, "refresh of '%s': %s", tag, error);
+    send_refreshed(dispatch, tag, id);
+}
+
 void dispatch_share_news(struct dispatch *dispatch, int fd)
 {
     struct share share;
@@ -153,6 +185,9 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
         break;
     case SHARES_KEPT:
         send_unmounted(dispatch, share.tag, WIRE_STATUS_ERROR, text);
+        break;
+    case SHARES_REFRESHED:
+        send_refreshed(dispatch, share.tag, share.refresh_id);
         break;
     }
 }
@@ -335,6 +370,7 @@ static const struct handler {
     { WIRE_ROLLBACK_NOTIFY, handle_rollback_notify },
     { WIRE_MOUNT, handle_mount },
     { WIRE_UNMOUNT, handle_unmount },
+    { WIRE_REFRESH, handle_refresh },
     { WIRE_SETUP, handle_setup },
     { WIRE_RENEW, handle_renew },
     { WIRE_WATCH_PORTS, handle_watch_ports },

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/names.h"
 #include "shim/port_node.h"
 #include "shim/pump.h"
 #include "shim/wire.h"
@@ -239,6 +240,18 @@ static _Noreturn void run_unmount(const struct share *share, bool force,
     give_up_because("cannot unmount", share->path, errno);
 }
 
+static _Noreturn void run_refresh(const struct share *share, bool unused,
+                                  const json_t *names, int status)
+{
+    int result;
+
+    prepare_process(status, "stepback-names");
+    result = names_refresh(share->path, unused, names);
+    if (result < 0)
+        give_up_because("cannot open", share->path, -result);
+    tell_success();
+}
+
 /* ---- in the shim --------------------------------------------------------- */
 
 static struct share *find(struct shares *shares, const char *tag)
@@ -286,7 +299,9 @@ static struct share *prepare_share(struct shares *shares,
         return NULL;
     if (!share) {
         share = &shares->list[shares->count++];
-        *share = (struct share){ .status = -1, .leaving = -1 };
+        *share = (struct share){ .status = -1,
+                                 .leaving = -1,
+                                 .refreshing = -1 };
         strcpy(share->tag, mount->tag);
         strcpy(share->path, mount->path);
     }
@@ -356,6 +371,27 @@ bool shares_unmount(struct shares *shares, const char *tag, bool force,
     return pid > 0;
 }
 
+bool shares_refresh(struct shares *shares, const char *tag, int64_t id,
+                    bool unused, const json_t *names, char *error, size_t size)
+{
+    struct share *share = find(shares, tag);
+    pid_t pid;
+    int fd;
+
+    if (!share || !share->mounted || share->refreshing >= 0) {
+        snprintf(error, size, "the share is not mounted, or being refreshed");
+        return false;
+    }
+    pid = start_process(&fd, error, size);
+    if (pid == 0)
+        run_refresh(share, unused, names, fd);
+    if (pid > 0) {
+        share->refreshing = fd;
+        share->refresh_id = id;
+    }
+    return pid > 0;
+}
+
 size_t shares_poll(const struct shares *shares, struct pollfd *fds)
 {
     size_t count = 0;
@@ -367,6 +403,8 @@ size_t shares_poll(const struct shares *shares, struct pollfd *fds)
             fds[count++] = (struct pollfd){ share->status, POLLIN, 0 };
         if (share->leaving >= 0)
             fds[count++] = (struct pollfd){ share->leaving, POLLIN, 0 };
+        if (share->refreshing >= 0)
+            fds[count++] = (struct pollfd){ share->refreshing, POLLIN, 0 };
     }
     return count;
 }
@@ -380,6 +418,7 @@ static void close_pipe(int *fd)
 
 static void forget(struct shares *shares, struct share *share)
 {
+    close_pipe(&share->refreshing);
     *share = shares->list[--shares->count];
 }
 
@@ -415,19 +454,28 @@ static enum shares_news note_kept(struct share *share)
     return SHARES_KEPT;
 }
 
+static struct share *find_pipe(struct shares *shares, int fd)
+{
+    for (size_t i = 0; i < shares->count; i++) {
+        struct share *share = &shares->list[i];
+
+        if (share->status == fd || share->leaving == fd ||
+            share->refreshing == fd)
+            return share;
+    }
+    return NULL;
+}
+
 enum shares_news shares_take_news(struct shares *shares, int fd,
                                   struct share *ret_share, char *text,
                                   size_t size)
 {
-    struct share *share = NULL;
+    struct share *share;
     char news[MAX_NEWS + 1];
     ssize_t got;
     bool good;
 
-    for (size_t i = 0; i < shares->count && !share; i++) {
-        if (shares->list[i].status == fd || shares->list[i].leaving == fd)
-            share = &shares->list[i];
-    }
+    share = find_pipe(shares, fd);
     if (!share)
         return SHARES_NONE;
     *ret_share = *share;
@@ -438,6 +486,10 @@ enum shares_news shares_take_news(struct shares *shares, int fd,
     news[got > 0 ? got : 0] = '\0';
     snprintf(text, size, "%s",
              got > 1 ? news + 1 : "its carrier process was killed");
+    if (fd == share->refreshing) {
+        close_pipe(&share->refreshing);
+        return SHARES_REFRESHED;
+    }
     if (fd == share->leaving)
         return good ? note_left(shares, share) : note_kept(share);
     if (!good)

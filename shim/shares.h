@@ -4,7 +4,8 @@
  *
  * The host plugs a share's device in while the guest runs, so a mount waits for
  * it, in a process of its own: neither a missing device nor a hung file server
- * can block the shim. Another process unmounts. Results arrive through pipes.
+ * can block the shim. Other processes unmount, and refresh names. Results
+ * arrive through pipes.
  *
  * A 9P share keeps its process, the pump (pump.h), which holds the port as long
  * as the mount exists; the end of its pipe is the end of the pump. A second,
@@ -18,20 +19,24 @@
 #ifndef SHIM_SHARES_H
 #define SHIM_SHARES_H
 
+#include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "shim/guest.h"
 
 #define SHARES_MAX     GUEST_MAX_MOUNTS
 #define SHARES_MAX_TAG 64
-#define SHARES_FDS     (2 * SHARES_MAX)
+#define SHARES_FDS     (3 * SHARES_MAX)
 
 struct share {
     int status;  /* pipe from the process that mounts, or the pump; -1: it has
                     ended */
     int leaving; /* pipe from the process that unmounts; -1: none */
+    int refreshing; /* pipe from the process that refreshes; -1: none */
+    int64_t refresh_id;
     bool is_9p;
     bool mounted;
     bool again; /* an old mount must be removed first */
@@ -53,6 +58,7 @@ enum shares_news {
     SHARES_UNMOUNTED, /* a mounted share has lost its connection */
     SHARES_LEFT,      /* unmounted on request; the share is forgotten */
     SHARES_KEPT,      /* the unmount failed */
+    SHARES_REFRESHED,
 };
 
 /* Start to mount; shares_take_news() returns the result. On failure return
@@ -64,6 +70,11 @@ bool shares_mount(struct shares *shares, const struct guest_mount *mount,
  * shares_take_news() returns the result. On failure as shares_mount(). */
 bool shares_unmount(struct shares *shares, const char *tag, bool force,
                     char *error, size_t size);
+
+/* Start to look again at names of the share with this tag (names.h);
+ * shares_take_news() reports the end. On failure as shares_mount(). */
+bool shares_refresh(struct shares *shares, const char *tag, int64_t id,
+                    bool unused, const json_t *names, char *error, size_t size);
 
 /* Fill in at most SHARES_FDS poll entries. Return how many. */
 size_t shares_poll(const struct shares *shares, struct pollfd *fds);

@@ -69,6 +69,11 @@
  *       Answered by "unmounted" with a status. It fails while a process uses
  *       the folder, unless "force" is true: then the folder vanishes, and files
  *       that are open in it fail once the host unplugs its device.
+ *   {"type":"refresh","tag":"working","id":7,"unused":true,
+ *    "names":[[1,"a"],[18,"/w==",1],[21]]}
+ *       The host has changed these names of a virtio-fs share: have the guest's
+ *       kernel look at them again. virtiofs/fuse/notify_peer.h has the form.
+ *       Answered by "refreshed"; at most one for each share at a time.
  *   {"type":"setup","certificates":"-----BEGIN ...","git_name":"...",
  *    "git_email":"..."}
  *       Trust these certificates, and use this identity for commits: in the
@@ -111,7 +116,7 @@
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
  *    "takes_input":1,"takes_bytes":1,"reports_ports":1,"executions":64,
  *    "steps":1,"finds_processes":1,"setup":1,"plugs_folders":1,"renews":1,
- *    "init_ms":610,"shim_ms":890,"uptime_ms":900}
+ *    "refreshes":1,"init_ms":610,"shim_ms":890,"uptime_ms":900}
  *       The first message once the port is open. "takes_bytes": "encoding" is
  *       supported. "reports_ports": "watch_ports" is. "executions" is how many
  *       may run at a time; missing (older shims): one, without the members and
@@ -119,9 +124,9 @@
  *       "prompt" and "step_request" are supported. "finds_processes": so is
  *       "find_processes"; "setup": so is "setup". "plugs_folders": a "mount"
  *       waits for its device, and "unmount" is supported. "renews": the shim
- *       is init and supports "renew". The times count from the kernel's start:
- *       the start of the image's init (optional), the start of the shim, and
- *       now.
+ *       is init and supports "renew". "refreshes": "refresh" is supported. The
+ *       times count from the kernel's start: the start of the image's init
+ *       (optional), the start of the shim, and now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
  *       Or stream "stderr". With "encoding":"base64", data is base64: the
@@ -169,6 +174,9 @@
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".
+ *   {"type":"refreshed","tag":"working","id":7}
+ *       No "refresh" fails: a name that the guest's kernel does not have needs
+ *       none.
  *   {"type":"set_up","status":"ok"}
  *       Or status "error" with "message".
  *   {"type":"renewed","status":"ok"}
@@ -250,6 +258,7 @@
 #define WIRE_ROLLBACK_NOTIFY "rollback_notify"
 #define WIRE_MOUNT           "mount"
 #define WIRE_UNMOUNT         "unmount"
+#define WIRE_REFRESH         "refresh"
 #define WIRE_SETUP           "setup"
 #define WIRE_RENEW           "renew"
 #define WIRE_WATCH_PORTS     "watch_ports"
@@ -269,6 +278,7 @@
 #define WIRE_ROLLBACK_NOTED "rollback_noted"
 #define WIRE_MOUNTED        "mounted"
 #define WIRE_UNMOUNTED      "unmounted"
+#define WIRE_REFRESHED      "refreshed"
 #define WIRE_SET_UP         "set_up"
 #define WIRE_RENEWED        "renewed"
 #define WIRE_PORT           "port"

@@ -175,6 +175,8 @@ static void test_bad_requests(struct shim_client *shim, gconstpointer data)
         { "{\"type\":\"cancel\",\"id\":9}", "no such command", 9 },
         { "{\"type\":\"rollback_notify\"}", "step_id", -1 },
         { "{\"type\":\"mount\",\"tag\":\"x\"}", "mount needs", -1 },
+        { "{\"type\":\"refresh\",\"tag\":\"x\"}", "refresh needs", -1 },
+        { "{\"type\":\"refresh\",\"id\":3,\"tag\":7}", "refresh needs", 3 },
         { "{\"type\":\"reboot\",\"id\":3}", "unknown message", 3 },
         { "{\"type\":7}", "no type", -1 },
         { "{}", "no type", -1 },
@@ -220,6 +222,22 @@ static void test_mount_errors(struct shim_client *shim, gconstpointer data)
         g_assert_nonnull(strstr(shim_text(mounted, "message"), cases[i].error));
         json_decref(mounted);
     }
+}
+
+/* The host waits for the answer. */
+static void test_refresh_errors(struct shim_client *shim, gconstpointer data)
+{
+    json_t *refreshed;
+
+    shim_expect_hello(shim);
+    shim_send_text(shim, "{\"type\":\"refresh\",\"tag\":\"t\",\"id\":7,"
+                         "\"names\":[[1,\"a\"]]}\n");
+    shim_expect_error(shim, "not mounted", -1);
+    refreshed = shim_expect(shim, WIRE_REFRESHED);
+    g_assert_cmpstr(shim_text(refreshed, "tag"), ==, "t");
+    g_assert_cmpint(json_integer_value(json_object_get(refreshed, "id")), ==,
+                    7);
+    json_decref(refreshed);
 }
 
 static void test_missing_cwd(struct shim_client *shim, gconstpointer data)
@@ -381,6 +399,7 @@ static const struct shim_test tests[] = {
     { "request-of-bytes", test_request_of_bytes },
     { "bad-requests", test_bad_requests },
     { "mount-errors", test_mount_errors },
+    { "refresh-errors", test_refresh_errors },
     { "missing-cwd", test_missing_cwd },
     { "oversize-line", test_oversize_line },
     { "long-command", test_long_command },
