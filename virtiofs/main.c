@@ -29,6 +29,7 @@
 #include "common/real_path.h"
 #include "daemon/daemon.h"
 #include "virtiofs/fuse/mount.h"
+#include "virtiofs/fuse/notify_peer.h"
 #include "virtiofs/options.h"
 #include "virtiofs/vhost/vhost_user.h"
 
@@ -173,22 +174,50 @@ static gboolean check_mount(const struct options *options, char **ret_path,
     return FALSE;
 }
 
+struct server {
+    struct fuse_server *fuse;
+    struct notify_peer *peer; /* or NULL */
+};
+
+static void end(void *opaque)
+{
+    struct server *server = opaque;
+
+    if (server->peer)
+        notify_peer_stop(server->peer);
+    fuse_server_free(server->fuse);
+    notify_peer_free(server->peer);
+    g_free(server);
+}
+
 static void *start(struct ic *ic, const struct daemon_places *places,
                    const void *own_options, GError **error)
 {
     const struct options *options = own_options;
+    struct server *server = g_new0(struct server, 1);
+    int rc;
 
     if (options->cache_bounded)
         log_warn(LOG_FS_BACKEND,
                  "--cache with --undo-dir: %s; attributes stay valid for 1 s "
                  "at most, and data until the file changes",
                  options->cache_bounded);
-    return fuse_server_new(ic, &options->server);
+    server->fuse = fuse_server_new(ic, &options->server);
+    if (options->notify_fd < 0)
+        return server;
+    server->peer = notify_peer_new(server->fuse, options->notify_fd, &rc);
+    if (server->peer)
+        return server;
+    g_set_error(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                "cannot start a thread: %s", g_strerror(-rc));
+    end(server);
+    return NULL;
 }
 
-static gboolean serve(void *server, const void *own_options, int listen_fd,
+static gboolean serve(void *opaque, const void *own_options, int listen_fd,
                       int stop_fd, GError **error)
 {
+    struct fuse_server *server = ((struct server *)opaque)->fuse;
     const struct options *options = own_options;
     const struct daemon_options *daemon = &options->daemon;
 
@@ -201,11 +230,6 @@ static gboolean serve(void *server, const void *own_options, int listen_fd,
                                  : "the inherited socket");
     return vhost_user_serve(server, &options->vhost_user, listen_fd, stop_fd,
                             error);
-}
-
-static void end(void *server)
-{
-    fuse_server_free(server);
 }
 
 static int serve_options(struct options *options)

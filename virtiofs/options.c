@@ -4,6 +4,8 @@
  */
 #include "virtiofs/options.h"
 
+#include <sys/socket.h>
+
 #include "virtiofs/fuse/mount.h"
 
 #include "virtiofs/option_foreign.h"
@@ -56,6 +58,20 @@ static gboolean complete_mount(struct options *options,
     return TRUE;
 }
 
+static gboolean check_notify(const struct options *options, GError **error)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof(peer);
+
+    if (options->server.cache != FUSE_CACHE_LEASE)
+        return daemon_options_fail(error, "--notify-fd needs --cache=lease");
+    if (getpeername(options->notify_fd, (struct sockaddr *)&peer, &size) < 0)
+        return daemon_options_fail(error,
+                                   "--notify-fd=%d: not a connected socket",
+                                   options->notify_fd);
+    return TRUE;
+}
+
 static gboolean check(const struct options *options, GError **error)
 {
     const struct daemon_options *daemon = &options->daemon;
@@ -82,6 +98,8 @@ static gboolean check(const struct options *options, GError **error)
         return daemon_options_fail(
             error, "--cache=lease is for a guest; use auto for a mount, which "
                    "can be notified");
+    if (options->notify_fd >= 0 && !check_notify(options, error))
+        return FALSE;
     if (options->server.posix_acl && (daemon->ids.users || daemon->ids.groups))
         return daemon_options_fail(
             error, "--posix-acl excludes --translate-uid and --translate-gid: "
@@ -226,6 +244,10 @@ static void add_program_entries(GOptionContext *context,
           "Mount on this folder instead of serving a guest", "DIR" },
         { "mount-fd", 0, 0, G_OPTION_ARG_INT, &options->mount_fd,
           "Serve the mount of this inherited /dev/fuse", "N" },
+        { "notify-fd", 0, 0, G_OPTION_ARG_INT, &options->notify_fd,
+          "With --cache=lease: tell the guest of changes over this inherited "
+          "socket",
+          "N" },
         { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,
           "Options of QEMU's former virtiofsd, such as source=DIR and "
           "cache=POLICY; the man page lists all",
@@ -287,7 +309,7 @@ struct options *options_parse(char **argv, GError **error)
 
     daemon_options_init(&options->daemon);
     options->server.cache = FUSE_CACHE_AUTO;
-    options->mount_fd = -1;
+    options->mount_fd = options->notify_fd = -1;
     ok = parse_arguments(options, &raw, argv, error);
     daemon_raw_options_clear(&raw.daemon);
     g_free(raw.cache);

@@ -13,7 +13,8 @@
 
 struct options {
     struct daemon_options daemon; /* .socket_path, .listen_fd, or mount_dir */
-    int mount_fd; /* an open /dev/fuse that is mounted already; or -1 */
+    int mount_fd;  /* an open /dev/fuse that is mounted already; or -1 */
+    int notify_fd; /* notify_peer.h; -1: none */
     char *mount_dir;
     struct fuse_server_config server;
     /* Set if the undo log shortened the requested caching: what applies

@@ -41,7 +41,8 @@ static GPid spawn(const char *share, const char *socket,
     g_ptr_array_add(argv, NULL);
     g_spawn_async(NULL, (char **)argv->pdata, NULL,
                   G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH |
-                      G_SPAWN_STDOUT_TO_DEV_NULL,
+                      G_SPAWN_STDOUT_TO_DEV_NULL |
+                      G_SPAWN_LEAVE_DESCRIPTORS_OPEN,
                   die_with_parent, NULL, &pid, &error);
     g_assert_no_error(error);
     return pid;

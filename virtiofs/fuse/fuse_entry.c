@@ -39,7 +39,7 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache)
     return false;
 }
 
-/* Seconds that a client keeps names and attributes if it is notified of changes
+/* Seconds that a client keeps names and attributes if it is told of changes
  * (ic_inode_is_watched()). They bound the few changes that nothing reports,
  * such as a write by mmap(2) of another process. */
 #define WATCHED_SECONDS 60
@@ -66,6 +66,14 @@ static bool reports(const struct fuse_server *server)
     return server->notifies || server->lease;
 }
 
+/* Return whether the client may keep what is watched for long, as it is told of
+ * changes. */
+static bool keeps_long(const struct fuse_server *server)
+{
+    return server->notifies ||
+           (server->lease && fuse_lease_is_long(server->lease));
+}
+
 /* watched: each change by another process is reported. */
 static struct fuse_timeout kept_timeout(const struct fuse_server *server,
                                         bool watched)
@@ -83,7 +91,7 @@ struct fuse_timeout fuse_entry_attr_timeout(const struct fuse_server *server,
     bool watched = reports(server) && one_name &&
                    ic_inode_is_watched(server->ic, inode);
 
-    if (server->notifies && watched)
+    if (watched && keeps_long(server))
         return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
     return kept_timeout(server, watched);
 }
@@ -103,7 +111,7 @@ static struct fuse_timeout name_timeout(const struct fuse_server *server,
     if ((server->notifies || server->lease) && inode && n_links > 1 &&
         !S_ISDIR(ic_inode_type(inode)))
         return (struct fuse_timeout){ 0 };
-    if (server->notifies && watched)
+    if (watched && keeps_long(server))
         return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
     return inode ? kept_timeout(server, watched) : (struct fuse_timeout){ 0 };
 }

@@ -53,6 +53,11 @@ struct fuse_lease {
     _Atomic uint64_t n_changes; /* for which the guard has begun */
     _Atomic int64_t guard_ms;   /* its end, in active_ms */
 
+    void (*teller)(const struct ic_stale *list, size_t n, bool wait,
+                   void *opaque);
+    void *opaque; /* of the teller */
+    atomic_bool reached;
+
     pthread_mutex_t lock; /* guards retries */
     struct retry retries[N_RETRIES];
 };
@@ -86,6 +91,20 @@ void fuse_lease_free(struct fuse_lease *lease)
         return;
     pthread_mutex_destroy(&lease->lock);
     g_free(lease);
+}
+
+void fuse_lease_set_teller(struct fuse_lease *lease,
+                           void (*tell)(const struct ic_stale *list, size_t n,
+                                        bool wait, void *opaque),
+                           void *opaque)
+{
+    lease->teller = tell;
+    lease->opaque = opaque;
+}
+
+void fuse_lease_keep_long(struct fuse_lease *lease, bool can)
+{
+    atomic_store(&lease->reached, can);
 }
 
 /* ---- leases -------------------------------------------------------------- */
@@ -128,6 +147,12 @@ bool fuse_lease_grant(struct fuse_lease *lease, bool watched)
     return atomic_load(&lease->revocations) == begun_at;
 }
 
+bool fuse_lease_is_long(const struct fuse_lease *lease)
+{
+    return atomic_load_explicit(&lease->reached, memory_order_relaxed) &&
+           atomic_load(&lease->revocations) == begun_at;
+}
+
 /* Return when leases granted until this time have ended; 0: none was. */
 static int64_t end_of(const struct fuse_lease *lease, int64_t granted_ms)
 {
@@ -145,6 +170,8 @@ void fuse_lease_tell(const struct ic_stale *list, size_t n, bool wait,
     atomic_fetch_add(&lease->revocations, 1);
     if (n > 0)
         raise_to(&lease->due_ms, end_of(lease, lease->granted_ms));
+    if (lease->teller)
+        lease->teller(list, n, wait, lease->opaque);
     if (!wait)
         return;
     raise_to(&lease->due_ms, end_of(lease, lease->loose_ms));

@@ -18,6 +18,11 @@
  * leads to, even if a lease ends late because the client was slow to process
  * its reply.
  *
+ * S3  What is watched (ic_inode_is_watched()) needs no lease if the client can
+ *     be told: the supervisor has the guest's shim look at each changed name
+ *     again (notify_peer.h), and S1 waits for that. A reply that was prepared
+ *     before the change, and is sent after it, lets nothing be kept.
+ *
  * Requests with a handle are never refused; nor are attributes of an open file,
  * as fchmod(2) cannot be distinguished from chmod(2) and is not repeated.
  *
@@ -41,6 +46,20 @@ void fuse_lease_free(struct fuse_lease *lease);
 
 /* A thread begins to handle a request. NULL is allowed. */
 void fuse_lease_begin(struct fuse_lease *lease);
+
+/* Have this client told of changes, as ic_set_stale() says, before
+ * fuse_lease_tell() returns. Before requests are served. */
+void fuse_lease_set_teller(struct fuse_lease *lease,
+                           void (*tell)(const struct ic_stale *list, size_t n,
+                                        bool wait, void *opaque),
+                           void *opaque);
+
+/* With a teller: it reaches the client, or no longer. */
+void fuse_lease_keep_long(struct fuse_lease *lease, bool can);
+
+/* Return whether the reply may have the client keep for long what is watched
+ * (S3). */
+bool fuse_lease_is_long(const struct fuse_lease *lease);
 
 /* Return whether the reply may carry a lease, and note it. watched: each change
  * by another process is reported (ic_inode_is_watched()). */

@@ -301,6 +301,19 @@ void fuse_server_set_stale(struct fuse_server *server,
                        !server->config.timeout_given;
 }
 
+void fuse_server_set_teller(struct fuse_server *server,
+                            void (*tell)(const struct ic_stale *list, size_t n,
+                                         bool wait, void *opaque),
+                            void *opaque)
+{
+    fuse_lease_set_teller(server->lease, tell, opaque);
+}
+
+void fuse_server_keep_long(struct fuse_server *server, bool can)
+{
+    fuse_lease_keep_long(server->lease, can);
+}
+
 uint64_t fuse_server_undos(const struct fuse_server *server)
 {
     return ic_stale_undos(server->ic);

@@ -62,7 +62,14 @@ void fuse_server_set_stale(struct fuse_server *server,
                                         bool wait, void *opaque),
                            void *opaque);
 
-/* The same for the number of undos (ic_stale_undos()). Any thread. */
+/* With leases: fuse_lease_set_teller(), and fuse_lease_keep_long(). */
+void fuse_server_set_teller(struct fuse_server *server,
+                            void (*tell)(const struct ic_stale *list, size_t n,
+                                         bool wait, void *opaque),
+                            void *opaque);
+void fuse_server_keep_long(struct fuse_server *server, bool can);
+
+/* See ic_stale_undos(). Any thread. */
 uint64_t fuse_server_undos(const struct fuse_server *server);
 
 /* Call each with everything that the client knows, as far as the server knows

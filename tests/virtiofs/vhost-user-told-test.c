@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vhost-user-told-test - a guest that is told of changes keeps names for long.
+ *
+ * The test plays the guest's kernel, and the program at --notify-fd.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/virtiofs/guest_steps.h"
+
+enum {
+    LONG_S = 60,
+    MANY = 3000, /* more than are looked at one by one */
+    TOLD_MS = 300,
+    PATIENCE_MS = 20000,
+    POLL_US = 20000,
+};
+
+/* The program: a thread that answers each line after TOLD_MS. */
+struct peer {
+    struct guest *guest;
+    int fd;
+    bool silent;
+    GThread *thread;
+    GMutex lock;
+    json_t *lines; /* received */
+};
+
+static void answer(struct peer *peer, json_t *line)
+{
+    g_autofree char *text = NULL;
+
+    g_mutex_lock(&peer->lock);
+    json_array_append(peer->lines, line);
+    g_mutex_unlock(&peer->lock);
+    if (peer->silent)
+        return;
+    g_usleep(TOLD_MS * 1000);
+    text = g_strdup_printf("{\"told\":%" JSON_INTEGER_FORMAT "}\n",
+                           json_integer_value(json_object_get(line, "id")));
+    g_assert_cmpint(write(peer->fd, text, strlen(text)), ==, strlen(text));
+}
+
+static gpointer run_peer(gpointer opaque)
+{
+    struct peer *peer = opaque;
+    FILE *file = fdopen(dup(peer->fd), "r");
+    char *text = NULL;
+    size_t size = 0;
+
+    while (getline(&text, &size, file) > 0) {
+        json_t *line = json_loads(text, 0, NULL);
+
+        g_assert_nonnull(line);
+        answer(peer, line);
+        json_decref(line);
+    }
+    free(text);
+    fclose(file);
+    return NULL;
+}
+
+static struct peer *new_peer(bool silent)
+{
+    struct peer *peer = g_new0(struct peer, 1);
+    g_autofree char *option = NULL;
+    const char *arguments[] = { "--cache=lease", NULL, NULL };
+    int ends[2];
+
+    g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), ==, 0);
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    arguments[1] = option = g_strdup_printf("--notify-fd=%d", ends[1]);
+    peer->guest = guest_new_with(arguments);
+    close(ends[1]);
+    peer->fd = ends[0];
+    peer->silent = silent;
+    peer->lines = json_array();
+    g_mutex_init(&peer->lock);
+    peer->thread = g_thread_new("peer", run_peer, peer);
+    return peer;
+}
+
+static void end_peer(struct peer *peer)
+{
+    if (!peer->thread)
+        return;
+    shutdown(peer->fd, SHUT_RDWR);
+    g_thread_join(g_steal_pointer(&peer->thread));
+    close(peer->fd);
+}
+
+static void free_peer(struct peer *peer)
+{
+    end_peer(peer);
+    guest_free(peer->guest);
+    json_decref(peer->lines);
+    g_mutex_clear(&peer->lock);
+    g_free(peer);
+}
+
+static void start_to_keep(struct peer *peer)
+{
+    g_assert_cmpint(write(peer->fd, "{\"keep\":true}\n", 14), ==, 14);
+}
+
+/* Return whether a line had this element. */
+static bool was_told(struct peer *peer, const char *element)
+{
+    json_t *wanted = json_loads(element, 0, NULL), *line, *name;
+    bool found = false;
+    size_t i, j;
+
+    g_mutex_lock(&peer->lock);
+    json_array_foreach(peer->lines, i, line)
+        json_array_foreach(json_object_get(line, "names"), j, name)
+            found = found || json_equal(name, wanted);
+    g_mutex_unlock(&peer->lock);
+    json_decref(wanted);
+    return found;
+}
+
+/* Return whether the guest had to drop what it does not use. */
+static bool was_to_drop(struct peer *peer)
+{
+    bool found = false;
+    json_t *line;
+    size_t i;
+
+    g_mutex_lock(&peer->lock);
+    json_array_foreach(peer->lines, i, line)
+        found = found || json_is_true(json_object_get(line, "unused"));
+    g_mutex_unlock(&peer->lock);
+    return found;
+}
+
+static uint64_t seconds_of(struct peer *peer, const char *name)
+{
+    struct fuse_entry_out entry;
+
+    OK(fuse_client_lookup(peer->guest->client, FUSE_ROOT_ID, name, &entry));
+    return entry.entry_valid;
+}
+
+/* A file that has just changed is kept for long only after a moment. */
+static void wait_kept(struct peer *peer, const char *name, uint64_t seconds)
+{
+    gint64 end = g_get_monotonic_time() + PATIENCE_MS * 1000;
+
+    while (seconds_of(peer, name) != seconds) {
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+        g_usleep(POLL_US);
+    }
+}
+
+static void make(struct peer *peer, const char *name)
+{
+    uint64_t node, fh;
+
+    OK(fuse_client_create(peer->guest->client, FUSE_ROOT_ID, name, O_RDWR,
+                          &node, &fh));
+    OK(fuse_client_release(peer->guest->client, FUSE_RELEASE, node, fh));
+}
+
+/* A step that makes a file, and undo. Return how long the undo took. */
+static gint64 undo_of_file(struct peer *peer, const char *name)
+{
+    gint64 start;
+
+    guest_step_open(peer->guest, 1);
+    make(peer, name);
+    guest_step_close(peer->guest, 1);
+    start = g_get_monotonic_time();
+    guest_undo(peer->guest);
+    return (g_get_monotonic_time() - start) / 1000;
+}
+
+/* ---- cases --------------------------------------------------------------- */
+
+static void undo_waits(void)
+{
+    struct peer *peer = new_peer(false);
+
+    g_assert_cmpuint(seconds_of(peer, "victim"), ==, 0);
+    start_to_keep(peer);
+    wait_kept(peer, "victim", LONG_S);
+    g_assert_cmpint(undo_of_file(peer, "a"), >=, TOLD_MS);
+    g_assert_true(was_told(peer, "[1,\"a\"]"));
+    free_peer(peer);
+}
+
+static void odd_name(void)
+{
+    struct peer *peer = new_peer(false);
+
+    start_to_keep(peer);
+    undo_of_file(peer, "\xff\xfe");
+    g_assert_true(was_told(peer, "[1,\"//4=\",1]"));
+    free_peer(peer);
+}
+
+static void many_names(void)
+{
+    struct peer *peer = new_peer(false);
+
+    start_to_keep(peer);
+    guest_step_open(peer->guest, 1);
+    for (int i = 0; i < MANY; i++) {
+        g_autofree char *name = g_strdup_printf("f%d", i);
+
+        make(peer, name);
+    }
+    guest_step_close(peer->guest, 1);
+    guest_undo(peer->guest);
+    g_assert_true(was_to_drop(peer));
+    g_assert_true(was_told(peer, "[1,\"f0\"]"));
+    free_peer(peer);
+}
+
+static void after_its_end(void)
+{
+    struct peer *peer = new_peer(false);
+
+    start_to_keep(peer);
+    wait_kept(peer, "victim", LONG_S);
+    end_peer(peer);
+    wait_kept(peer, "victim", 0);
+    g_assert_cmpint(undo_of_file(peer, "a"), <, PATIENCE_MS);
+    free_peer(peer);
+}
+
+/* A guest that does not answer delays one undo, and then keeps no more. */
+static void without_answer(void)
+{
+    struct peer *peer = new_peer(true);
+
+    start_to_keep(peer);
+    wait_kept(peer, "victim", LONG_S);
+    g_assert_cmpint(undo_of_file(peer, "a"), <, PATIENCE_MS);
+    wait_kept(peer, "victim", 0);
+    free_peer(peer);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/told/undo-waits", undo_waits);
+    g_test_add_func("/told/odd-name", odd_name);
+    g_test_add_func("/told/many-names", many_names);
+    g_test_add_func("/told/after-its-end", after_its_end);
+    g_test_add_func("/told/without-answer", without_answer);
+    return g_test_run();
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * notify_peer - a notifier's way to a guest: over a socket, to a program that
+ * has someone in the guest look at the changed names again.
+ *
+ * JSON Lines. From the daemon:
+ *
+ *   {"id":7,"unused":true,"names":[[1,"a"],[18,"/w==",1],[21]]}
+ *       unused: first drop what the guest's kernel keeps and no process uses.
+ *       Then look at each of the names again: [DIR,"NAME"] in the folder with
+ *       this FUSE node id; with a third element, NAME is base64, as it is not
+ *       UTF-8. [NODE] stands for the attributes of that node. The ids are those
+ *       of unsigned integers of 64 bits, as signed ones. A node that the
+ *       guest's kernel does not have is no error.
+ *
+ * From the program:
+ *
+ *   {"keep":true}
+ *       The guest can do so: from now on it may keep what is watched for long.
+ *       Before that nothing is sent.
+ *   {"told":7}
+ *       The lookups for 7 are done. The next line is sent after that.
+ *
+ * When the program closes the socket, no more is kept for long.
+ */
+#ifndef VIRTIOFS_FUSE_NOTIFY_PEER_H
+#define VIRTIOFS_FUSE_NOTIFY_PEER_H
+
+#include "virtiofs/fuse/fuse_server.h"
+
+struct notify_peer;
+
+/* For a server with leases. fd, a connected socket, is taken; server is
+ * borrowed. Return NULL and -errno in *ret_rc if no thread can be started. Call
+ * it before requests are served. */
+struct notify_peer *notify_peer_new(struct fuse_server *server, int fd,
+                                    int *ret_rc);
+
+/* Release the callers that wait, and tell the guest no more. */
+void notify_peer_stop(struct notify_peer *peer);
+
+/* After notify_peer_stop(), when the server is gone. NULL is allowed. */
+void notify_peer_free(struct notify_peer *peer);
+
+#endif
