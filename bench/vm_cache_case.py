@@ -40,7 +40,15 @@ e=$(date +%s%N)
 echo $((e - s))
 """
 WRAPPER = """#!/bin/bash
-exec '{build}/stepback-virtiofsd' "${{@/--cache=lease/--cache=never}}"
+for word; do
+    shift
+    case $word in
+        --cache=lease) set -- "$@" --cache=never ;;
+        --notify-fd=*) ;;
+        *) set -- "$@" "$word" ;;
+    esac
+done
+exec '{build}/stepback-virtiofsd' "$@"
 """
 
 

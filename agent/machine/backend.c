@@ -16,6 +16,7 @@
 #include "agent/base/child_log.h"
 #include "agent/base/install_paths.h"
 #include "agent/client/engine_event.h"
+#include "agent/machine/backend_notify.h"
 #include "common/errors.h"
 #include "common/log.h"
 
@@ -30,6 +31,7 @@ struct backend {
     enum backend_kind kind;
     struct child *daemon;
     struct control_link *link;
+    struct backend_notify *notify; /* NULL: the guest cannot be told */
     char *fs_socket, *control_socket;
     guint64 share_dev, share_ino; /* as configured */
     gint64 last_step_id;
@@ -216,7 +218,13 @@ static void add_own_ids(GPtrArray *argv)
                  "ignore-guest:0:4294967295");
 }
 
-static char **build_argv(const struct backend_config *config)
+static bool has_leases(const struct backend_config *config)
+{
+    return config->fuse_fd < 0 && config->kind == BACKEND_VIRTIOFS &&
+           config->slow_requests;
+}
+
+static char **build_argv(const struct backend_config *config, int notify_fd)
 {
     const char *const common[] = {
         config->program,        "--shared-dir",         config->shared_dir,
@@ -237,9 +245,10 @@ static char **build_argv(const struct backend_config *config)
     if (config->holds_signals)
         g_ptr_array_add(argv, g_strdup("--hold-signals"));
     if (config->fuse_fd < 0 && config->kind == BACKEND_VIRTIOFS)
-        g_ptr_array_add(argv,
-                        g_strdup(config->slow_requests ? "--cache=lease"
-                                                       : "--cache=never"));
+        g_ptr_array_add(argv, g_strdup(has_leases(config) ? "--cache=lease"
+                                                          : "--cache=never"));
+    if (notify_fd >= 0)
+        g_ptr_array_add(argv, g_strdup_printf("--notify-fd=%d", notify_fd));
     if (config->undo_dir) {
         g_ptr_array_add(argv, g_strdup("--undo-dir"));
         g_ptr_array_add(argv, g_strdup(config->undo_dir));
@@ -266,6 +275,8 @@ static struct child *spawn(struct backend *backend,
     g_autofree char *missing = NULL;
     g_autoptr(GError) cause = NULL;
     g_auto(GStrv) argv = NULL;
+    int fds[2] = { config->fuse_fd, backend_notify_peer(backend->notify) };
+    size_t n_fds = 0;
     struct child *child;
 
     if (!config->program) {
@@ -275,14 +286,25 @@ static struct child *spawn(struct backend *backend,
                     "file system daemon %s", missing);
         return NULL;
     }
-    argv = build_argv(config);
-    child = child_spawn((const char *const *)argv, &config->fuse_fd,
-                        config->fuse_fd >= 0, &child_callbacks, backend,
-                        &cause);
+    argv = build_argv(config, fds[1]);
+    for (size_t i = 0; i < G_N_ELEMENTS(fds); i++) {
+        if (fds[i] >= 0)
+            fds[n_fds++] = fds[i];
+    }
+    child = child_spawn((const char *const *)argv, fds, n_fds, &child_callbacks,
+                        backend, &cause);
+    backend_notify_close_peer(backend->notify);
     if (!child)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
                             cause->message);
     return child;
+}
+
+static void on_refresh(gint64 id, json_t *message, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    backend->callbacks->refresh(backend, id, message, backend->opaque);
 }
 
 struct backend *backend_new(const struct backend_config *config,
@@ -301,6 +323,8 @@ struct backend *backend_new(const struct backend_config *config,
     backend->control_socket = g_strdup(config->control_socket);
     backend->deadline = g_get_monotonic_time() +
                         config->timeout_ms * G_TIME_SPAN_MILLISECOND;
+    if (has_leases(config))
+        backend->notify = backend_notify_new(on_refresh, backend);
     backend->daemon = spawn(backend, config, error);
     if (!backend->daemon) {
         backend_free(backend);
@@ -316,11 +340,22 @@ void backend_free(struct backend *backend)
         return;
     g_clear_handle_id(&backend->poll_timer, g_source_remove);
     control_link_free(backend->link);
+    backend_notify_free(backend->notify);
     child_free(backend->daemon);
     g_free(backend->fs_socket);
     g_free(backend->control_socket);
     g_free(backend->last_error);
     g_free(backend);
+}
+
+void backend_keep_names(struct backend *backend)
+{
+    backend_notify_keep(backend->notify);
+}
+
+bool backend_told_names(struct backend *backend, gint64 id)
+{
+    return backend_notify_told(backend->notify, id);
 }
 
 void backend_note_used(struct backend *backend)

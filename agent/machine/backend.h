@@ -41,6 +41,9 @@ struct backend_callbacks {
     /* An event of the undo engine; payload (borrowed) is an object. */
     void (*event)(struct backend *backend, const char *type, json_t *payload,
                   void *opaque);
+    /* As backend_notify_new(). */
+    void (*refresh)(struct backend *backend, gint64 id, json_t *message,
+                    void *opaque);
     /* The daemon has ended or does not answer (ERROR_BACKEND_FAILED). clean: it
      * ended by itself without an error, as the virtiofs daemon does when QEMU
      * closes its connection. Called once. The callback must not free the
@@ -65,6 +68,10 @@ void backend_note_used(struct backend *backend);
  * its log. "ended" follows. */
 void backend_stop(struct backend *backend);
 void backend_kill(struct backend *backend);
+
+/* As backend_notify_keep() and backend_notify_told(). */
+void backend_keep_names(struct backend *backend);
+bool backend_told_names(struct backend *backend, gint64 id);
 
 /* Borrowed; set from "ready" on. */
 struct control_link *backend_link(struct backend *backend);

@@ -86,6 +86,15 @@ static void on_event(struct backend *backend, const char *type, json_t *payload,
                                   member->all->opaque);
 }
 
+static void on_refresh(struct backend *backend, gint64 id, json_t *message,
+                       void *opaque)
+{
+    struct member *member = opaque;
+
+    member->all->callbacks->refresh(member->index, id, message,
+                                    member->all->opaque);
+}
+
 static void on_ended(struct backend *backend, const GError *error, bool clean,
                      void *opaque)
 {
@@ -105,6 +114,7 @@ static void on_ended(struct backend *backend, const GError *error, bool clean,
 static const struct backend_callbacks backend_callbacks = {
     .ready = on_ready,
     .event = on_event,
+    .refresh = on_refresh,
     .ended = on_ended,
 };
 
@@ -268,6 +278,16 @@ void backends_close_links(struct backends *backends)
 {
     for (unsigned i = 0; backends && i < backends->count; i++)
         control_link_close(backends_link(backends, i));
+}
+
+void backends_keep_names(struct backends *backends, unsigned index)
+{
+    backend_keep_names(backends->members[index]->backend);
+}
+
+bool backends_told_names(struct backends *backends, unsigned index, gint64 id)
+{
+    return backend_told_names(backends->members[index]->backend, id);
 }
 
 bool backends_has_undo(const struct backends *backends, unsigned index)

@@ -25,6 +25,8 @@ struct backends_callbacks {
     /* As in backend.h, for the folder with this index. */
     void (*event)(unsigned index, const char *type, json_t *payload,
                   void *opaque);
+    /* As backend_notify_new(), for the folder with this index. */
+    void (*refresh)(unsigned index, gint64 id, json_t *message, void *opaque);
     /* One daemon has ended (backend.h); backends_run() returns whether others
      * still run. The callback must not free the backends. */
     void (*ended)(const GError *error, bool clean, void *opaque);
@@ -77,6 +79,10 @@ struct control_link *backends_link(struct backends *backends, unsigned index);
 
 /* Call control_link_close() for all links. NULL is allowed. */
 void backends_close_links(struct backends *backends);
+
+/* As backend_notify_keep() and backend_notify_told(). */
+void backends_keep_names(struct backends *backends, unsigned index);
+bool backends_told_names(struct backends *backends, unsigned index, gint64 id);
 
 /* Return whether the folder's changes are recorded; false: it has no daemon
  * yet. */

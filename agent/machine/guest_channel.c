@@ -58,6 +58,7 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
         { "finds_processes", 0, 1, &abilities->finds_processes },
         { "setup", 0, 1, &abilities->setup },
         { "renews", 0, 1, &abilities->renews },
+        { "refreshes", 0, 1, &abilities->refreshes },
         { "plugs_folders", 0, 1, &plugs_folders },
         { "init_ms", 0, G_MAXINT32, &hello.init_ms },
         { "shim_ms", 0, G_MAXINT32, &hello.shim_ms },
@@ -146,6 +147,19 @@ static gboolean take_renewed(struct guest_channel *channel, json_t *message,
     if (!get_outcome(message, &text, error))
         return FALSE;
     channel->callbacks->renewed(text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_refreshed(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    const char *tag;
+    gint64 id;
+
+    if (!message_get_string(message, "tag", &tag, error) ||
+        !message_get_int(message, "id", 1, G_MAXINT64, &id, error))
+        return FALSE;
+    channel->callbacks->refreshed(tag, id, channel->opaque);
     return TRUE;
 }
 
@@ -333,6 +347,7 @@ static const struct {
     { WIRE_UNMOUNTED, take_unmounted },
     { WIRE_SET_UP, take_set_up },
     { WIRE_RENEWED, take_renewed },
+    { WIRE_REFRESHED, take_refreshed },
     { WIRE_ROLLBACK_NOTED, take_note },
     { WIRE_PORT, take_port },
     { WIRE_ERROR, take_error },

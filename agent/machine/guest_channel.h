@@ -13,6 +13,7 @@
 #define AGENT_MACHINE_GUEST_CHANNEL_H
 
 #include <glib.h>
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "agent/base/command.h"
@@ -70,6 +71,8 @@ struct guest_channel_callbacks {
     void (*set_up)(const char *error, void *opaque);
     /* The answer to guest_channel_renew(). error: NULL on success. */
     void (*renewed)(const char *error, void *opaque);
+    /* The answer to guest_channel_refresh(). */
+    void (*refreshed)(const char *tag, gint64 id, void *opaque);
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
     /* This much of a command's streamed input was read or dropped. */
@@ -147,6 +150,11 @@ void guest_channel_mount(struct guest_channel *channel, const char *tag,
 /* force: also if a process uses the folder. */
 void guest_channel_unmount(struct guest_channel *channel, const char *tag,
                            bool force);
+/* Have the guest's kernel look again at names of this folder; message has
+ * "id", "unused" and "names" (wire.h). Only if guest_channel_refreshes(). */
+void guest_channel_refresh(struct guest_channel *channel, const char *tag,
+                           json_t *message);
+bool guest_channel_refreshes(const struct guest_channel *channel);
 /* Have the guest trust these certificates (PEM) and use this identity; what is
  * NULL is removed from a machine's disk. Return false if the shim is too old.
  */

@@ -139,6 +139,21 @@ bool guest_channel_setup(struct guest_channel *channel,
     return channel->abilities.setup;
 }
 
+void guest_channel_refresh(struct guest_channel *channel, const char *tag,
+                           json_t *message)
+{
+    send_message(channel,
+                 json_pack("{s:s, s:s, s:O, s:O, s:O}", "type", WIRE_REFRESH,
+                           "tag", tag, "id", json_object_get(message, "id"),
+                           "unused", json_object_get(message, "unused"),
+                           "names", json_object_get(message, "names")));
+}
+
+bool guest_channel_refreshes(const struct guest_channel *channel)
+{
+    return channel->abilities.refreshes != 0;
+}
+
 bool guest_channel_renews(const struct guest_channel *channel)
 {
     return channel->abilities.renews != 0;

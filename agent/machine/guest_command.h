@@ -18,6 +18,7 @@ struct guest_abilities {
     gint64 finds_processes;                         /* 0 or 1 */
     gint64 setup;                                   /* 0 or 1 */
     gint64 renews;                                  /* 0 or 1 */
+    gint64 refreshes;                               /* 0 or 1 */
     gint64 executions; /* how many may run at a time */
 };
 

@@ -119,6 +119,12 @@ static void on_backend_event(unsigned index, const char *type, json_t *payload,
     machine->callbacks->folder_event(index, type, payload, machine->opaque);
 }
 
+static void on_backend_refresh(unsigned index, gint64 id, json_t *message,
+                               void *opaque)
+{
+    machine_folders_refresh(opaque, index, id, message);
+}
+
 static gboolean blame_backend(gpointer data)
 {
     struct machine *machine = data;
@@ -148,6 +154,7 @@ static void on_backend_ended(const GError *error, bool clean, void *opaque)
 static const struct backends_callbacks backends_callbacks = {
     .ready = on_backends_ready,
     .event = on_backend_event,
+    .refresh = on_backend_refresh,
     .ended = on_backend_ended,
 };
 

@@ -171,11 +171,41 @@ void machine_folders_on_mounted(const char *tag, const char *error,
         return;
     }
     folder->state = FOLDER_MOUNTED;
+    if (guest_channel_refreshes(machine_guest(machine)))
+        backends_keep_names(machine->backends, folder->index);
     if (machine_change_is_of(folder))
         machine_change_mounted(machine);
     else
         mount_next(machine);
 }
+
+/* ---- changed names ------------------------------------------------------- */
+
+void machine_folders_refresh(struct machine *machine, unsigned index, gint64 id,
+                             json_t *message)
+{
+    const struct session_directory *directory =
+        machine->config->directories[index];
+    struct machine_folder *folder = find(machine, directory->tag);
+
+    if (is_up(machine) && folder && folder->state == FOLDER_MOUNTED &&
+        guest_channel_refreshes(machine_guest(machine)))
+        guest_channel_refresh(machine_guest(machine), directory->tag, message);
+    else
+        backends_told_names(machine->backends, index, id);
+}
+
+void machine_folders_on_refreshed(const char *tag, gint64 id, void *opaque)
+{
+    struct machine *machine = opaque;
+    struct machine_folder *folder = find(machine, tag);
+
+    if (!folder || !backends_told_names(machine->backends, folder->index, id))
+        guest_channel_complain(machine_guest(machine),
+                               "refreshed out of place");
+}
+
+/* ---- unmount ------------------------------------------------------------- */
 
 void machine_folders_on_left(const char *tag, const char *error, void *opaque)
 {

@@ -28,13 +28,19 @@ void machine_folders_plug(struct machine_folder *folder);
 /* Forget a folder; later ones move down. */
 void machine_folders_drop(struct machine_folder *folder);
 
+/* Have the guest look again at names of a folder, as its file server asks
+ * (backend_notify.h). */
+void machine_folders_refresh(struct machine *machine, unsigned index, gint64 id,
+                             json_t *message);
+
 /* Forget all folders: the machine ends, or starts again. */
 void machine_folders_clear(struct machine *machine);
 
-/* The guest's answers to a "mount" and an "unmount", and its report of a lost
- * connection (guest_channel.h). */
+/* The guest's answers to a "mount", a "refresh" and an "unmount", and its
+ * report of a lost connection (guest_channel.h). */
 void machine_folders_on_mounted(const char *tag, const char *error,
                                 void *opaque);
+void machine_folders_on_refreshed(const char *tag, gint64 id, void *opaque);
 void machine_folders_on_left(const char *tag, const char *error, void *opaque);
 void machine_folders_on_unmounted(const char *tag, const char *reason,
                                   void *opaque);

@@ -272,6 +272,7 @@ const struct guest_channel_callbacks machine_guest_callbacks = {
     .unmounted = machine_folders_on_unmounted,
     .set_up = on_set_up,
     .renewed = on_renewed,
+    .refreshed = machine_folders_on_refreshed,
     .output = on_output,
     .completed = on_completed,
     .input_taken = on_input_taken,

@@ -41,6 +41,10 @@ static void ignore_processes(const struct guest_processes *processes,
 {
 }
 
+static void ignore_refresh(const char *tag, gint64 id, void *opaque)
+{
+}
+
 static void ignore_end_of(void *opaque)
 {
 }
@@ -55,6 +59,7 @@ struct guest_channel_callbacks quiet_guest_callbacks(
         .unmounted = ignore_result,
         .set_up = ignore_reason,
         .renewed = ignore_reason,
+        .refreshed = ignore_refresh,
         .output = ignore_output,
         .completed = ignore_end,
         .input_taken = ignore_input,

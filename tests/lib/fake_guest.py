@@ -253,7 +253,8 @@ class Guest:
         for _ in range(int(count)):
             message = {
                 "type": chance.choice(["output", "hello", "mounted", "error",
-                                       "step_started", "rollback_noted", "x"]),
+                                       "step_started", "rollback_noted", "refreshed",
+                                       "x"]),
                 "id": chance.choice([id + 1, -1, 0, 1 << 62, "1", None, 1.5]),
                 "stream": chance.choice(["stdout", "stderr", "", 7]),
                 "data": chance.choice(["x", "%%", None, [], {"a": 1}]),
