@@ -17,6 +17,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 import guest_start  # noqa: E402
+from kept_names import names_are_kept  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from stdio_client import (PROGRAM, SNAPSHOT, Skip, contains,  # noqa: E402
                           equal, eventually, freeze, main, test)
@@ -315,6 +316,8 @@ def lived_in(place, backend):
         lines_are_steps(box)
         # A terminal does not depend on the file server; each line is a request.
         programs_in_tmux(box, **({} if backend == "virtiofs" else {"lines": 100}))
+        if backend == "virtiofs":
+            names_are_kept(box)
         server(box)
         writers(box, backend == "virtiofs")
         copies(box)
