@@ -131,11 +131,15 @@ static void handle_unmount(struct dispatch *dispatch,
 
 /* Each "refresh" has an answer: the host sends the next one after it. */
 static void send_refreshed(struct dispatch *dispatch, const char *tag,
-                           int64_t id)
+                           int64_t id, const char *error)
 {
-    port_send(dispatch->port,
-              json_pack("{s:s, s:s, s:I}", "type", WIRE_REFRESHED, "tag", tag,
-                        "id", (json_int_t)id));
+    json_t *answer = json_pack("{s:s, s:s, s:I, s:s}", "type", WIRE_REFRESHED,
+                               "tag", tag, "id", (json_int_t)id, "status",
+                               error ? WIRE_STATUS_ERROR : WIRE_STATUS_OK);
+
+    if (error)
+        json_object_set_new(answer, "message", wire_text(error));
+    port_send(dispatch->port, answer);
 }
 
 static void handle_refresh(struct dispatch *dispatch,
@@ -153,11 +157,9 @@ static void handle_refresh(struct dispatch *dispatch,
         return;
     }
     wire_get_bool(object, "unused", &unused);
-    if (shares_refresh(dispatch->shares, tag, id, unused,
-                       json_object_get(object, "names"), error, sizeof(error)))
-        return;
-    dispatch_error(dispatch, NULL, "refresh of '%s': %s", tag, error);
-    send_refreshed(dispatch, tag, id);
+    if (!shares_refresh(dispatch->shares, tag, id, unused,
+                        json_object_get(object, "names"), error, sizeof(error)))
+        send_refreshed(dispatch, tag, id, error);
 }
 
 void dispatch_share_news(struct dispatch *dispatch, int fd)
@@ -187,7 +189,10 @@ void dispatch_share_news(struct dispatch *dispatch, int fd)
         send_unmounted(dispatch, share.tag, WIRE_STATUS_ERROR, text);
         break;
     case SHARES_REFRESHED:
-        send_refreshed(dispatch, share.tag, share.refresh_id);
+        send_refreshed(dispatch, share.tag, share.refresh_id, NULL);
+        break;
+    case SHARES_STALE:
+        send_refreshed(dispatch, share.tag, share.refresh_id, text);
         break;
     }
 }

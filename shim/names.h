@@ -19,8 +19,8 @@
 
 /* Look again at these names, in the form of "refresh" (wire.h), below the mount
  * at path; unused: first drop what no process uses. What the kernel does not
- * have, and a malformed element, is left out. Return 0 or -errno: the mount
- * cannot be opened. */
+ * have, and a malformed element, is left out. Return 0; or -errno if some
+ * may not have been looked at. */
 int names_refresh(const char *path, bool unused, const json_t *names);
 
 #endif

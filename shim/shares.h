@@ -25,26 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/guest.h"
+#include "shim/share.h"
 
-#define SHARES_MAX     GUEST_MAX_MOUNTS
-#define SHARES_MAX_TAG 64
-#define SHARES_FDS     (3 * SHARES_MAX)
-
-struct share {
-    int status;  /* pipe from the process that mounts, or the pump; -1: it has
-                    ended */
-    int leaving; /* pipe from the process that unmounts; -1: none */
-    int refreshing; /* pipe from the process that refreshes; -1: none */
-    int64_t refresh_id;
-    bool is_9p;
-    bool mounted;
-    bool again; /* an old mount must be removed first */
-    bool read_only;
-    char tag[SHARES_MAX_TAG + 1];
-    char path[GUEST_MAX_PATH];
-    char aname[GUEST_MAX_PATH];
-};
+#define SHARES_MAX GUEST_MAX_MOUNTS
+#define SHARES_FDS (3 * SHARES_MAX)
 
 struct shares {
     struct share list[SHARES_MAX];
@@ -59,6 +43,7 @@ enum shares_news {
     SHARES_LEFT,      /* unmounted on request; the share is forgotten */
     SHARES_KEPT,      /* the unmount failed */
     SHARES_REFRESHED,
+    SHARES_STALE, /* the refresh failed */
 };
 
 /* Start to mount; shares_take_news() returns the result. On failure return

@@ -70,7 +70,7 @@
  *       the folder, unless "force" is true: then the folder vanishes, and files
  *       that are open in it fail once the host unplugs its device.
  *   {"type":"refresh","tag":"working","id":7,"unused":true,
- *    "names":[[1,"a"],[18,"/w==",1],[21]]}
+ *    "names":[[1,"a",false,21],[18,"/w==",true,0],[21]]}
  *       The host has changed these names of a virtio-fs share: have the guest's
  *       kernel look at them again. virtiofs/fuse/notify_peer.h has the form.
  *       Answered by "refreshed"; at most one for each share at a time.
@@ -174,9 +174,8 @@
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".
- *   {"type":"refreshed","tag":"working","id":7}
- *       No "refresh" fails: a name that the guest's kernel does not have needs
- *       none.
+ *   {"type":"refreshed","tag":"working","id":7,"status":"ok"}
+ *       Or status "error" with "message": the kernel may still have old names.
  *   {"type":"set_up","status":"ok"}
  *       Or status "error" with "message".
  *   {"type":"renewed","status":"ok"}

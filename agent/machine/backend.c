@@ -353,9 +353,14 @@ void backend_keep_names(struct backend *backend)
     backend_notify_keep(backend->notify);
 }
 
-bool backend_told_names(struct backend *backend, gint64 id)
+void backend_pause_names(struct backend *backend, bool paused)
 {
-    return backend_notify_told(backend->notify, id);
+    backend_notify_pause(backend->notify, paused);
+}
+
+bool backend_told_names(struct backend *backend, gint64 id, bool ok)
+{
+    return backend_notify_told(backend->notify, id, ok);
 }
 
 void backend_note_used(struct backend *backend)

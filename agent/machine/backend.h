@@ -69,9 +69,11 @@ void backend_note_used(struct backend *backend);
 void backend_stop(struct backend *backend);
 void backend_kill(struct backend *backend);
 
-/* As backend_notify_keep() and backend_notify_told(). */
+/* As backend_notify_keep(), backend_notify_pause() and backend_notify_told().
+ */
 void backend_keep_names(struct backend *backend);
-bool backend_told_names(struct backend *backend, gint64 id);
+void backend_pause_names(struct backend *backend, bool paused);
+bool backend_told_names(struct backend *backend, gint64 id, bool ok);
 
 /* Borrowed; set from "ready" on. */
 struct control_link *backend_link(struct backend *backend);

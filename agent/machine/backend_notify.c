@@ -25,12 +25,19 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
                     json_t *message, const char *error, void *opaque)
 {
     struct backend_notify *notify = opaque;
+    gint64 id = json_integer_value(json_object_get(message, "id"));
 
     if (status != JSONL_OK) {
         log_warn(LOG_CONTROL, "notification of a file server: %s", error);
         return;
     }
-    notify->pending = json_integer_value(json_object_get(message, "id"));
+    if (notify->pending != 0 || id <= 0 ||
+        !json_is_boolean(json_object_get(message, "unused")) ||
+        !json_is_array(json_object_get(message, "names"))) {
+        log_warn(LOG_CONTROL, "notification of a file server: not valid");
+        return;
+    }
+    notify->pending = id;
     notify->refresh(notify->pending, message, notify->opaque);
 }
 
@@ -89,12 +96,20 @@ void backend_notify_keep(struct backend_notify *notify)
                            false);
 }
 
-bool backend_notify_told(struct backend_notify *notify, gint64 id)
+void backend_notify_pause(struct backend_notify *notify, bool paused)
+{
+    if (notify)
+        jsonl_channel_send(notify->channel,
+                           json_pack("{s:b}", "paused", (int)paused), false);
+}
+
+bool backend_notify_told(struct backend_notify *notify, gint64 id, bool ok)
 {
     if (!notify || id == 0 || id != notify->pending)
         return false;
     notify->pending = 0;
-    jsonl_channel_send(notify->channel,
-                       json_pack("{s:I}", "told", (json_int_t)id), false);
+    jsonl_channel_send(
+        notify->channel,
+        json_pack("{s:I}", ok ? "told" : "failed", (json_int_t)id), false);
     return true;
 }

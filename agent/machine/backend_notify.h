@@ -33,8 +33,11 @@ void backend_notify_close_peer(struct backend_notify *notify);
 /* The guest can be told: it may keep names for long. */
 void backend_notify_keep(struct backend_notify *notify);
 
-/* The guest has looked at the names of this id. Return false if no such message
- * is pending. */
-bool backend_notify_told(struct backend_notify *notify, gint64 id);
+/* The guest is paused, or runs again. */
+void backend_notify_pause(struct backend_notify *notify, bool paused);
+
+/* The guest has looked at the names of this id; not ok: it could not. Return
+ * false if no such message is pending. */
+bool backend_notify_told(struct backend_notify *notify, gint64 id, bool ok);
 
 #endif

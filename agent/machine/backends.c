@@ -285,9 +285,16 @@ void backends_keep_names(struct backends *backends, unsigned index)
     backend_keep_names(backends->members[index]->backend);
 }
 
-bool backends_told_names(struct backends *backends, unsigned index, gint64 id)
+bool backends_told_names(struct backends *backends, unsigned index, gint64 id,
+                         bool ok)
 {
-    return backend_told_names(backends->members[index]->backend, id);
+    return backend_told_names(backends->members[index]->backend, id, ok);
+}
+
+void backends_pause_names(struct backends *backends, bool paused)
+{
+    for (unsigned i = 0; backends && i < backends->count; i++)
+        backend_pause_names(backends->members[i]->backend, paused);
 }
 
 bool backends_has_undo(const struct backends *backends, unsigned index)

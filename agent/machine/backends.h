@@ -82,7 +82,10 @@ void backends_close_links(struct backends *backends);
 
 /* As backend_notify_keep() and backend_notify_told(). */
 void backends_keep_names(struct backends *backends, unsigned index);
-bool backends_told_names(struct backends *backends, unsigned index, gint64 id);
+bool backends_told_names(struct backends *backends, unsigned index, gint64 id,
+                         bool ok);
+/* As backend_notify_pause(), for all. */
+void backends_pause_names(struct backends *backends, bool paused);
 
 /* Return whether the folder's changes are recorded; false: it has no daemon
  * yet. */

@@ -153,13 +153,14 @@ static gboolean take_renewed(struct guest_channel *channel, json_t *message,
 static gboolean take_refreshed(struct guest_channel *channel, json_t *message,
                                GError **error)
 {
-    const char *tag;
+    const char *tag, *text;
     gint64 id;
 
     if (!message_get_string(message, "tag", &tag, error) ||
-        !message_get_int(message, "id", 1, G_MAXINT64, &id, error))
+        !message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !get_outcome(message, &text, error))
         return FALSE;
-    channel->callbacks->refreshed(tag, id, channel->opaque);
+    channel->callbacks->refreshed(tag, id, text, channel->opaque);
     return TRUE;
 }
 

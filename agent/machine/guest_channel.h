@@ -71,8 +71,9 @@ struct guest_channel_callbacks {
     void (*set_up)(const char *error, void *opaque);
     /* The answer to guest_channel_renew(). error: NULL on success. */
     void (*renewed)(const char *error, void *opaque);
-    /* The answer to guest_channel_refresh(). */
-    void (*refreshed)(const char *tag, gint64 id, void *opaque);
+    /* The answer to guest_channel_refresh(). error: NULL on success. */
+    void (*refreshed)(const char *tag, gint64 id, const char *error,
+                      void *opaque);
     void (*output)(const struct command_output *output, void *opaque);
     void (*completed)(gint64 id, const struct command_end *end, void *opaque);
     /* This much of a command's streamed input was read or dropped. */

@@ -262,8 +262,10 @@ void machine_kill(struct machine *machine)
 
 void machine_hold(struct machine *machine, bool hold)
 {
-    if (machine->runs)
-        machine->kind->hold(machine, hold);
+    if (!machine->runs)
+        return;
+    machine->kind->hold(machine, hold);
+    backends_pause_names(machine->backends, hold);
 }
 
 bool machine_is_held(const struct machine *machine)

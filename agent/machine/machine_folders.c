@@ -8,6 +8,7 @@
 
 #include "agent/machine/machine.h"
 #include "agent/machine/machine_change.h"
+#include "common/log.h"
 
 /* Limit on lost connections per period. A guest that exceeds it breaks them on
  * purpose. */
@@ -188,21 +189,30 @@ void machine_folders_refresh(struct machine *machine, unsigned index, gint64 id,
         machine->config->directories[index];
     struct machine_folder *folder = find(machine, directory->tag);
 
-    if (is_up(machine) && folder && folder->state == FOLDER_MOUNTED &&
+    if (is_up(machine) && folder &&
+        (folder->state == FOLDER_MOUNTED ||
+         folder->state == FOLDER_UNMOUNTING) &&
         guest_channel_refreshes(machine_guest(machine)))
         guest_channel_refresh(machine_guest(machine), directory->tag, message);
     else
-        backends_told_names(machine->backends, index, id);
+        backends_told_names(machine->backends, index, id, false);
 }
 
-void machine_folders_on_refreshed(const char *tag, gint64 id, void *opaque)
+void machine_folders_on_refreshed(const char *tag, gint64 id, const char *error,
+                                  void *opaque)
 {
     struct machine *machine = opaque;
     struct machine_folder *folder = find(machine, tag);
 
-    if (!folder || !backends_told_names(machine->backends, folder->index, id))
+    if (!folder || !backends_told_names(machine->backends, folder->index, id,
+                                        error == NULL)) {
         guest_channel_complain(machine_guest(machine),
                                "refreshed out of place");
+        return;
+    }
+    if (error)
+        log_warn(LOG_SESSION, "the guest cannot look at names again: %.300s",
+                 error);
 }
 
 /* ---- unmount ------------------------------------------------------------- */

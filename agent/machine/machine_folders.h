@@ -40,7 +40,8 @@ void machine_folders_clear(struct machine *machine);
  * report of a lost connection (guest_channel.h). */
 void machine_folders_on_mounted(const char *tag, const char *error,
                                 void *opaque);
-void machine_folders_on_refreshed(const char *tag, gint64 id, void *opaque);
+void machine_folders_on_refreshed(const char *tag, gint64 id, const char *error,
+                                  void *opaque);
 void machine_folders_on_left(const char *tag, const char *error, void *opaque);
 void machine_folders_on_unmounted(const char *tag, const char *reason,
                                   void *opaque);

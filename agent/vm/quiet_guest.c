@@ -41,7 +41,8 @@ static void ignore_processes(const struct guest_processes *processes,
 {
 }
 
-static void ignore_refresh(const char *tag, gint64 id, void *opaque)
+static void ignore_refresh(const char *tag, gint64 id, const char *error,
+                           void *opaque)
 {
 }
 

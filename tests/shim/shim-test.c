@@ -232,11 +232,12 @@ static void test_refresh_errors(struct shim_client *shim, gconstpointer data)
     shim_expect_hello(shim);
     shim_send_text(shim, "{\"type\":\"refresh\",\"tag\":\"t\",\"id\":7,"
                          "\"names\":[[1,\"a\"]]}\n");
-    shim_expect_error(shim, "not mounted", -1);
     refreshed = shim_expect(shim, WIRE_REFRESHED);
     g_assert_cmpstr(shim_text(refreshed, "tag"), ==, "t");
     g_assert_cmpint(json_integer_value(json_object_get(refreshed, "id")), ==,
                     7);
+    g_assert_cmpstr(shim_text(refreshed, "status"), ==, "error");
+    g_assert_nonnull(strstr(shim_text(refreshed, "message"), "not mounted"));
     json_decref(refreshed);
 }
 

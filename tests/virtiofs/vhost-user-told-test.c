@@ -17,6 +17,8 @@ enum {
     LONG_S = 60,
     MANY = 3000, /* more than are looked at one by one */
     TOLD_MS = 300,
+    PAUSE_MS = 5000,  /* less than an undo waits */
+    ACTIVE_MS = 4000, /* more than changes are refused after an undo */
     PATIENCE_MS = 20000,
     POLL_US = 20000,
 };
@@ -103,22 +105,34 @@ static void free_peer(struct peer *peer)
     g_free(peer);
 }
 
-static void start_to_keep(struct peer *peer)
+static void say(struct peer *peer, const char *line)
 {
-    g_assert_cmpint(write(peer->fd, "{\"keep\":true}\n", 14), ==, 14);
+    g_assert_cmpint(write(peer->fd, line, strlen(line)), ==, strlen(line));
 }
 
-/* Return whether a line had this element. */
-static bool was_told(struct peer *peer, const char *element)
+static void start_to_keep(struct peer *peer)
 {
-    json_t *wanted = json_loads(element, 0, NULL), *line, *name;
+    say(peer, "{\"keep\":true}\n");
+}
+
+/* Return whether a line had this name: its folder, NAME, and whether that is
+ * base64. */
+static bool was_told(struct peer *peer, const char *name)
+{
+    json_t *wanted = json_loads(name, 0, NULL), *line, *element;
     bool found = false;
     size_t i, j;
 
     g_mutex_lock(&peer->lock);
     json_array_foreach(peer->lines, i, line)
-        json_array_foreach(json_object_get(line, "names"), j, name)
-            found = found || json_equal(name, wanted);
+        json_array_foreach(json_object_get(line, "names"), j, element)
+    {
+        json_t *start = json_copy(element);
+
+        json_array_remove(start, 3);
+        found = found || json_equal(start, wanted);
+        json_decref(start);
+    }
     g_mutex_unlock(&peer->lock);
     json_decref(wanted);
     return found;
@@ -189,7 +203,7 @@ static void undo_waits(void)
     start_to_keep(peer);
     wait_kept(peer, "victim", LONG_S);
     g_assert_cmpint(undo_of_file(peer, "a"), >=, TOLD_MS);
-    g_assert_true(was_told(peer, "[1,\"a\"]"));
+    g_assert_true(was_told(peer, "[1,\"a\",false]"));
     free_peer(peer);
 }
 
@@ -199,7 +213,7 @@ static void odd_name(void)
 
     start_to_keep(peer);
     undo_of_file(peer, "\xff\xfe");
-    g_assert_true(was_told(peer, "[1,\"//4=\",1]"));
+    g_assert_true(was_told(peer, "[1,\"//4=\",true]"));
     free_peer(peer);
 }
 
@@ -217,7 +231,7 @@ static void many_names(void)
     guest_step_close(peer->guest, 1);
     guest_undo(peer->guest);
     g_assert_true(was_to_drop(peer));
-    g_assert_true(was_told(peer, "[1,\"f0\"]"));
+    g_assert_true(was_told(peer, "[1,\"f0\",false]"));
     free_peer(peer);
 }
 
@@ -230,6 +244,41 @@ static void after_its_end(void)
     end_peer(peer);
     wait_kept(peer, "victim", 0);
     g_assert_cmpint(undo_of_file(peer, "a"), <, PATIENCE_MS);
+    free_peer(peer);
+}
+
+/* An undo of a denied change comes while the guest is paused. Then each change
+ * is refused once, until the guest has looked. */
+static void while_paused(void)
+{
+    struct peer *peer = new_peer(true);
+    struct fuse_entry_out entry;
+    uint64_t fh;
+
+    start_to_keep(peer);
+    wait_kept(peer, "victim", LONG_S);
+    OK(fuse_client_lookup(peer->guest->client, FUSE_ROOT_ID, "victim", &entry));
+    say(peer, "{\"paused\":true}\n");
+    g_assert_cmpint(undo_of_file(peer, "a"), <, PAUSE_MS);
+    for (int i = 0; i < ACTIVE_MS * 1000 / POLL_US; i++) {
+        seconds_of(peer, "victim");
+        g_usleep(POLL_US);
+    }
+    STALE(fuse_client_open(peer->guest->client, entry.nodeid, O_RDWR, 0, &fh));
+    say(peer, "{\"paused\":false}\n{\"told\":99}\n");
+    wait_kept(peer, "victim", LONG_S);
+    free_peer(peer);
+}
+
+static void that_fails(void)
+{
+    struct peer *peer = new_peer(true);
+
+    start_to_keep(peer);
+    wait_kept(peer, "victim", LONG_S);
+    say(peer, "{\"failed\":1}\n");
+    g_assert_cmpint(undo_of_file(peer, "a"), <, PAUSE_MS);
+    wait_kept(peer, "victim", 0);
     free_peer(peer);
 }
 
@@ -252,6 +301,8 @@ int main(int argc, char **argv)
     g_test_add_func("/told/odd-name", odd_name);
     g_test_add_func("/told/many-names", many_names);
     g_test_add_func("/told/after-its-end", after_its_end);
+    g_test_add_func("/told/while-paused", while_paused);
+    g_test_add_func("/told/that-fails", that_fails);
     g_test_add_func("/told/without-answer", without_answer);
     return g_test_run();
 }

@@ -73,7 +73,7 @@ def undone_and_redone(box):
 
 
 def edited_on_the_host(box):
-    for i in range(10):
+    for i in range(4):
         on_host(box, "mv d4/1 d4/x; echo %d >>d4/2; echo >d1/new%d; rm d4/%d" %
                 (i, i, i + 11))
         seen_alike(box)
@@ -97,7 +97,7 @@ def looked_at_all_the_time(box):
     """Commands that look and write while the folder changes below them."""
     looks = "while :; do %s >/dev/null; done" % VIEW.replace("find .", "find d?")
     with job(box, looks), job(box, looks):
-        for _ in range(5):
+        for _ in range(3):
             before = box.snapshot()
             guest(box, CHANGE.replace("many", "d4").replace("d4/7", "d5/7"))
             box.text("undo", "-y")

@@ -39,11 +39,6 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache)
     return false;
 }
 
-/* Seconds that a client keeps names and attributes if it is told of changes
- * (ic_inode_is_watched()). They bound the few changes that nothing reports,
- * such as a write by mmap(2) of another process. */
-#define WATCHED_SECONDS 60
-
 static struct fuse_timeout policy_timeout(const struct fuse_server *server)
 {
     struct fuse_timeout timeout = {
@@ -92,7 +87,7 @@ struct fuse_timeout fuse_entry_attr_timeout(const struct fuse_server *server,
                    ic_inode_is_watched(server->ic, inode);
 
     if (watched && keeps_long(server))
-        return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
+        return (struct fuse_timeout){ .seconds = FUSE_LEASE_LONG_S };
     return kept_timeout(server, watched);
 }
 
@@ -111,8 +106,10 @@ static struct fuse_timeout name_timeout(const struct fuse_server *server,
     if ((server->notifies || server->lease) && inode && n_links > 1 &&
         !S_ISDIR(ic_inode_type(inode)))
         return (struct fuse_timeout){ 0 };
-    if (watched && keeps_long(server))
-        return (struct fuse_timeout){ .seconds = WATCHED_SECONDS };
+    /* That a name does not exist is known to no node, so the engine cannot tell
+     * a guest to drop it when changes were missed. */
+    if (watched && (server->notifies || (inode && keeps_long(server))))
+        return (struct fuse_timeout){ .seconds = FUSE_LEASE_LONG_S };
     return inode ? kept_timeout(server, watched) : (struct fuse_timeout){ 0 };
 }
 

@@ -18,11 +18,14 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "virtiofs/fuse/fuse_config.h"
+
 enum {
     /* From a reply's preparation until the client has processed it, with ticks
      * of both clocks. */
     MARGIN_MS = 50,
     GUARD_MS = 2000,
+    LONG_MS = FUSE_LEASE_LONG_S * 1000,
     RETRY_MS = 5000, /* a refused request is repeated at once */
     N_RETRIES = 256,
     N_SEEN = 16,
@@ -53,9 +56,8 @@ struct fuse_lease {
     _Atomic uint64_t n_changes; /* for which the guard has begun */
     _Atomic int64_t guard_ms;   /* its end, in active_ms */
 
-    void (*teller)(const struct ic_stale *list, size_t n, bool wait,
-                   void *opaque);
-    void *opaque; /* of the teller */
+    const struct fuse_lease_teller *teller; /* or NULL */
+    void *opaque;                           /* of the teller */
     atomic_bool reached;
 
     pthread_mutex_t lock; /* guards retries */
@@ -91,20 +93,6 @@ void fuse_lease_free(struct fuse_lease *lease)
         return;
     pthread_mutex_destroy(&lease->lock);
     g_free(lease);
-}
-
-void fuse_lease_set_teller(struct fuse_lease *lease,
-                           void (*tell)(const struct ic_stale *list, size_t n,
-                                        bool wait, void *opaque),
-                           void *opaque)
-{
-    lease->teller = tell;
-    lease->opaque = opaque;
-}
-
-void fuse_lease_keep_long(struct fuse_lease *lease, bool can)
-{
-    atomic_store(&lease->reached, can);
 }
 
 /* ---- leases -------------------------------------------------------------- */
@@ -171,7 +159,7 @@ void fuse_lease_tell(const struct ic_stale *list, size_t n, bool wait,
     if (n > 0)
         raise_to(&lease->due_ms, end_of(lease, lease->granted_ms));
     if (lease->teller)
-        lease->teller(list, n, wait, lease->opaque);
+        lease->teller->tell(list, n, wait, lease->opaque);
     if (!wait)
         return;
     raise_to(&lease->due_ms, end_of(lease, lease->loose_ms));
@@ -183,14 +171,29 @@ void fuse_lease_tell(const struct ic_stale *list, size_t n, bool wait,
         raise_to(&lease->settled_ms, end_of(lease, now_ms()));
 }
 
+void fuse_lease_set_teller(struct fuse_lease *lease,
+                           const struct fuse_lease_teller *teller, void *opaque)
+{
+    lease->teller = teller;
+    lease->opaque = opaque;
+}
+
+void fuse_lease_keep_long(struct fuse_lease *lease, bool can)
+{
+    if (atomic_exchange(&lease->reached, can) && !can)
+        raise_to(&lease->guard_ms, lease->active_ms + LONG_MS + GUARD_MS);
+}
+
 /* ---- the guard ----------------------------------------------------------- */
 
 bool fuse_lease_guards(struct fuse_lease *lease)
 {
     uint64_t n_changes = ic_stale_count(lease->ic, NULL);
 
+    bool is_busy = lease->teller && lease->teller->is_busy(lease->opaque);
+
     /* The end first: another thread must not see only the number. */
-    if (lease->n_changes != n_changes) {
+    if (lease->n_changes != n_changes || is_busy) {
         raise_to(&lease->guard_ms,
                  lease->active_ms + lease->duration_ms + GUARD_MS);
         atomic_store(&lease->n_changes, n_changes);

@@ -18,10 +18,12 @@
  * leads to, even if a lease ends late because the client was slow to process
  * its reply.
  *
- * S3  What is watched (ic_inode_is_watched()) needs no lease if the client can
- *     be told: the supervisor has the guest's shim look at each changed name
- *     again (notify_peer.h), and S1 waits for that. A reply that was prepared
- *     before the change, and is sent after it, lets nothing be kept.
+ * S3  What is watched (ic_inode_is_watched()) needs no lease while the client
+ *     can be told: the supervisor has the guest's shim look at each changed
+ *     name again (notify_peer.h), and S1 waits for that, unless the client is
+ *     paused. A reply that was prepared before the change, and is sent after
+ *     it, lets nothing be kept. S2 lasts until two seconds after the client has
+ *     looked; or, if it does not, until what it has kept has ended.
  *
  * Requests with a handle are never refused; nor are attributes of an open file,
  * as fchmod(2) cannot be distinguished from chmod(2) and is not repeated.
@@ -47,14 +49,22 @@ void fuse_lease_free(struct fuse_lease *lease);
 /* A thread begins to handle a request. NULL is allowed. */
 void fuse_lease_begin(struct fuse_lease *lease);
 
-/* Have this client told of changes, as ic_set_stale() says, before
- * fuse_lease_tell() returns. Before requests are served. */
+/* Tells the client of changes. */
+struct fuse_lease_teller {
+    /* As ic_set_stale() says; fuse_lease_tell() calls it. */
+    void (*tell)(const struct ic_stale *list, size_t n, bool wait,
+                 void *opaque);
+    /* Return whether the client has not processed all yet. */
+    bool (*is_busy)(void *opaque);
+};
+
+/* teller is static. Before requests are served. */
 void fuse_lease_set_teller(struct fuse_lease *lease,
-                           void (*tell)(const struct ic_stale *list, size_t n,
-                                        bool wait, void *opaque),
+                           const struct fuse_lease_teller *teller,
                            void *opaque);
 
-/* With a teller: it reaches the client, or no longer. */
+/* With a teller: it reaches the client, or no longer. What the client has kept
+ * for long by then may have been outdated for as long. */
 void fuse_lease_keep_long(struct fuse_lease *lease, bool can);
 
 /* Return whether the reply may have the client keep for long what is watched

@@ -302,11 +302,10 @@ void fuse_server_set_stale(struct fuse_server *server,
 }
 
 void fuse_server_set_teller(struct fuse_server *server,
-                            void (*tell)(const struct ic_stale *list, size_t n,
-                                         bool wait, void *opaque),
+                            const struct fuse_lease_teller *teller,
                             void *opaque)
 {
-    fuse_lease_set_teller(server->lease, tell, opaque);
+    fuse_lease_set_teller(server->lease, teller, opaque);
 }
 
 void fuse_server_keep_long(struct fuse_server *server, bool can)
@@ -325,6 +324,21 @@ void fuse_server_each_known(struct fuse_server *server,
                             void *opaque)
 {
     fuse_nodes_each(server->nodes, each, opaque);
+}
+
+char *fuse_server_last_name(struct fuse_server *server, uint64_t id,
+                            uint64_t *ret_dir)
+{
+    struct fuse_node *node;
+    char *name;
+
+    if (fuse_nodes_get_held(server->nodes, id, &node) < 0)
+        return NULL;
+    name = ic_inode_last_name(node->inode, ret_dir);
+    fuse_nodes_put_held(server->nodes, node);
+    if (*ret_dir == 0)
+        g_clear_pointer(&name, g_free);
+    return name;
 }
 
 struct visit {

@@ -20,6 +20,7 @@
 #include "daemon/parked.h"
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse/fuse_config.h"
+#include "virtiofs/fuse/fuse_lease.h"
 #include "virtiofs/fuse/fuse_request.h"
 
 struct fuse_server;
@@ -64,8 +65,7 @@ void fuse_server_set_stale(struct fuse_server *server,
 
 /* With leases: fuse_lease_set_teller(), and fuse_lease_keep_long(). */
 void fuse_server_set_teller(struct fuse_server *server,
-                            void (*tell)(const struct ic_stale *list, size_t n,
-                                         bool wait, void *opaque),
+                            const struct fuse_lease_teller *teller,
                             void *opaque);
 void fuse_server_keep_long(struct fuse_server *server, bool can);
 
@@ -78,6 +78,11 @@ void fuse_server_each_known(struct fuse_server *server,
                             void (*each)(const struct ic_stale *known,
                                          void *opaque),
                             void *opaque);
+
+/* Return the last name of a node's inode, a new string, and its folder's node;
+ * NULL: unknown. */
+char *fuse_server_last_name(struct fuse_server *server, uint64_t node,
+                            uint64_t *ret_dir);
 
 /* The same with each inode that the client can have mapped for writing. */
 void fuse_server_each_mappable(struct fuse_server *server,

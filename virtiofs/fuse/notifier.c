@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -41,8 +42,9 @@ struct notifier {
     GCond sent;  /* last_sent has grown, or stop is set */
     GQueue batches;
     GQueue repeats; /* batches that were sent once */
-    uint64_t last_number, last_sent;
-    bool stop;
+    /* Also read without the lock. */
+    _Atomic uint64_t last_number, last_sent;
+    bool paused, stop;
 };
 
 /* ---- items --------------------------------------------------------------- */
@@ -273,13 +275,14 @@ static void wait_sent(struct notifier *notifier, uint64_t number)
     gint64 until = g_get_monotonic_time() +
                    NOTIFIER_PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
 
-    while (!notifier->stop && notifier->last_sent < number) {
+    while (!notifier->stop && !notifier->paused &&
+           notifier->last_sent < number) {
         if (g_cond_wait_until(&notifier->sent, &notifier->lock, until))
             continue;
         log_warn(LOG_FS_BACKEND,
-                 "the client has not accepted an undo's changes yet, as a "
-                 "request on the same folder is still waiting; programs may "
-                 "see the old state until that request ends");
+                 "the client has not accepted an undo's changes yet, for "
+                 "example because a request on the same folder is still "
+                 "waiting; programs may see the old state until then");
         return;
     }
 }
@@ -302,6 +305,20 @@ void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
     if (wait)
         wait_sent(notifier, number);
     g_mutex_unlock(&notifier->lock);
+}
+
+void notifier_pause(struct notifier *notifier, bool paused)
+{
+    g_mutex_lock(&notifier->lock);
+    notifier->paused = paused;
+    g_cond_broadcast(&notifier->sent);
+    g_mutex_unlock(&notifier->lock);
+}
+
+bool notifier_is_busy(const struct notifier *notifier)
+{
+    return atomic_load(&notifier->last_sent) !=
+           atomic_load(&notifier->last_number);
 }
 
 /* ---- life ---------------------------------------------------------------- */

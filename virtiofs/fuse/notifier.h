@@ -65,6 +65,13 @@ void notifier_free(struct notifier *notifier);
 void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
                    void *notifier);
 
+/* The client is paused, or no longer: it processes nothing, so no caller waits.
+ */
+void notifier_pause(struct notifier *notifier, bool paused);
+
+/* Return whether the client has not processed all yet. */
+bool notifier_is_busy(const struct notifier *notifier);
+
 #define NOTIFIER_PATIENCE_MS 10000
 
 #endif

@@ -3,9 +3,11 @@
  * notify_peer - see notify_peer.h.
  *
  * Notifications need no repetition, as those over /dev/fuse do. A lookup in the
- * guest holds its kernel's lock of the folder, unlike a notification; and when
- * a reply from before a change is processed late, the kernel sees by the number
- * of the attributes' version that it has newer ones.
+ * guest holds its kernel's lock of the folder, unlike a notification, and so
+ * comes after the first lookup of the inode. When a later reply from before a
+ * change is processed after it, the kernel sees by the number of the
+ * attributes' version that it has newer ones. So each inode is looked up by its
+ * name, too.
  */
 #include "virtiofs/fuse/notify_peer.h"
 
@@ -24,7 +26,7 @@
 enum {
     LINE_NAMES = 512, /* names in a line; one has at most 255 bytes */
     /* With more, what the guest does not use is dropped first: its kernel does
-     * that faster, and a name in a folder that it has dropped costs little. */
+     * that faster, and skips the names of a folder that it has dropped. */
     MANY = 2048,
     LINE_MAX_IN = 256,
 };
@@ -37,12 +39,33 @@ struct notify_peer {
     GMutex lock; /* guards the following members */
     GCond change;
     json_int_t told;
-    bool keeps, closed;
+    bool keeps, paused, failed, closed;
     /* Of the notifier's thread. */
+    gint64 until; /* g_get_monotonic_time(), for the batch */
     json_int_t sent;
     bool given_up;
-    json_t *names;
+    GArray *places; /* of struct place, of the batch */
 };
+
+/* A name to look at again, and an inode that may have it. */
+struct place {
+    uint64_t dir; /* 0: the inode alone */
+    uint64_t inode;
+    char *name;
+};
+
+static void clear_place(gpointer data)
+{
+    g_free(((struct place *)data)->name);
+}
+
+/* Those of a folder follow each other: the guest opens it once. */
+static gint compare_places(gconstpointer a, gconstpointer b)
+{
+    const struct place *x = a, *y = b;
+
+    return x->dir < y->dir ? -1 : x->dir > y->dir;
+}
 
 /* ---- to the program ------------------------------------------------------ */
 
@@ -55,20 +78,29 @@ static bool send_line(struct notify_peer *peer, json_t *line)
     return fd_write_all(peer->fd, whole, strlen(whole)) == 0;
 }
 
-/* The lock is held. */
-static bool wait_told(struct notify_peer *peer)
+static void start_patience(struct notify_peer *peer)
 {
-    gint64 until = g_get_monotonic_time() +
-                   NOTIFIER_PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
-
-    while (!peer->closed && peer->told < peer->sent) {
-        if (!g_cond_wait_until(&peer->change, &peer->lock, until))
-            return false;
-    }
-    return true;
+    peer->until = g_get_monotonic_time() +
+                  NOTIFIER_PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
 }
 
-/* A guest's root can stop the shim's processes. That must not delay each undo.
+/* Return false if the guest cannot, or takes too long for the batch. The lock
+ * is held. */
+static bool wait_told(struct notify_peer *peer)
+{
+    while (!peer->closed && !peer->failed && peer->told < peer->sent) {
+        if (peer->paused) {
+            g_cond_wait(&peer->change, &peer->lock);
+            start_patience(peer);
+        } else if (!g_cond_wait_until(&peer->change, &peer->lock,
+                                      peer->until)) {
+            return false;
+        }
+    }
+    return !peer->failed;
+}
+
+/* A guest's root can stop the shim's processes. Only one batch waits for them.
  */
 static void give_up(struct notify_peer *peer)
 {
@@ -76,7 +108,7 @@ static void give_up(struct notify_peer *peer)
     fuse_server_keep_long(peer->server, false);
     log_warn(LOG_FS_BACKEND,
              "the guest does not look at changed names; its programs may see "
-             "the old state for a minute, and it keeps no more names");
+             "the old state for a minute, and it keeps no more names for long");
 }
 
 /* Return whether the guest may have kept names for long. */
@@ -90,14 +122,13 @@ static bool is_needed(struct notify_peer *peer)
     return keeps && !peer->given_up;
 }
 
-/* Send the collected names, and wait until the guest has looked at them. */
-static void flush(struct notify_peer *peer, bool unused)
+/* Send names (taken), and wait until the guest has looked at them. */
+static void send_names(struct notify_peer *peer, bool unused, json_t *names)
 {
     json_t *line = json_pack("{s:I, s:b, s:o}", "id", peer->sent + 1, "unused",
-                             (int)unused, "names", peer->names);
+                             (int)unused, "names", names);
     bool ok;
 
-    peer->names = json_array();
     if (!is_needed(peer)) {
         json_decref(line);
         return;
@@ -113,41 +144,63 @@ static void flush(struct notify_peer *peer, bool unused)
 
 static void begin(size_t n, void *opaque)
 {
+    struct notify_peer *peer = opaque;
+
+    start_patience(peer);
+    g_array_set_size(peer->places, 0);
     if (n > MANY)
-        flush(opaque, true);
-}
-
-static void add(struct notify_peer *peer, json_t *name)
-{
-    json_array_append_new(peer->names, name);
-    if (json_array_size(peer->names) >= LINE_NAMES)
-        flush(peer, false);
-}
-
-static json_t *pack_name(uint64_t dir, const char *name)
-{
-    g_autofree char *base64 = NULL;
-
-    if (g_utf8_validate(name, -1, NULL))
-        return json_pack("[I, s]", (json_int_t)dir, name);
-    base64 = g_base64_encode((const guchar *)name, strlen(name));
-    return json_pack("[I, s, i]", (json_int_t)dir, base64, 1);
+        send_names(peer, true, json_array());
 }
 
 static void add_item(const struct notifier_item *item, bool again, void *opaque)
 {
-    if (item->name)
-        add(opaque, pack_name(item->dir, item->name));
-    if (item->inode != 0 && !item->removed)
-        add(opaque, json_pack("[I]", (json_int_t)item->inode));
+    struct notify_peer *peer = opaque;
+    struct place place = { .dir = item->dir,
+                           .inode = item->removed ? 0 : item->inode,
+                           .name = g_strdup(item->name) };
+
+    if (!place.name)
+        place.name = fuse_server_last_name(peer->server, place.inode,
+                                           &place.dir);
+    if (!place.name)
+        place.dir = 0;
+    g_array_append_val(peer->places, place);
+}
+
+static json_t *pack_place(const struct place *place)
+{
+    bool is_text = place->name && g_utf8_validate(place->name, -1, NULL);
+    g_autofree char *base64 = NULL;
+
+    if (!place->name)
+        return json_pack("[I]", (json_int_t)place->inode);
+    if (!is_text)
+        base64 = g_base64_encode((const guchar *)place->name,
+                                 strlen(place->name));
+    return json_pack("[I, s, b, I]", (json_int_t)place->dir,
+                     is_text ? place->name : base64, (int)!is_text,
+                     (json_int_t)place->inode);
 }
 
 static void end(void *opaque)
 {
     struct notify_peer *peer = opaque;
+    json_t *names = json_array();
 
-    if (json_array_size(peer->names) > 0)
-        flush(peer, false);
+    g_array_sort(peer->places, compare_places);
+    for (guint i = 0; i < peer->places->len && is_needed(peer); i++) {
+        json_array_append_new(
+            names, pack_place(&g_array_index(peer->places, struct place, i)));
+        if (json_array_size(names) < LINE_NAMES)
+            continue;
+        send_names(peer, false, names);
+        names = json_array();
+    }
+    if (json_array_size(names) > 0)
+        send_names(peer, false, names);
+    else
+        json_decref(names);
+    g_array_set_size(peer->places, 0);
 }
 
 static void note_closed(struct notify_peer *peer)
@@ -174,22 +227,41 @@ static const struct notifier_way way = {
     .stop = stop,
 };
 
+static void tell(const struct ic_stale *list, size_t n, bool wait, void *opaque)
+{
+    notifier_tell(list, n, wait, ((struct notify_peer *)opaque)->notifier);
+}
+
+static bool is_busy(void *opaque)
+{
+    return notifier_is_busy(((struct notify_peer *)opaque)->notifier);
+}
+
+static const struct fuse_lease_teller teller = { tell, is_busy };
+
 /* ---- from the program ---------------------------------------------------- */
 
 static void take_line(struct notify_peer *peer, const char *text, size_t len)
 {
     json_t *line = json_loadb(text, len, 0, NULL);
     const json_t *told = json_object_get(line, "told");
+    const json_t *paused = json_object_get(line, "paused");
 
     g_mutex_lock(&peer->lock);
     if (told)
         peer->told = json_integer_value(told);
-    if (json_is_true(json_object_get(line, "keep"))) {
+    if (json_object_get(line, "failed"))
+        peer->failed = true;
+    if (paused)
+        peer->paused = json_is_true(paused);
+    if (json_object_get(line, "keep") && !peer->keeps) {
         peer->keeps = true;
         fuse_server_keep_long(peer->server, true);
     }
     g_cond_broadcast(&peer->change);
     g_mutex_unlock(&peer->lock);
+    if (paused)
+        notifier_pause(peer->notifier, json_is_true(paused));
     json_decref(line);
 }
 
@@ -249,14 +321,15 @@ struct notify_peer *notify_peer_new(struct fuse_server *server, int fd,
 
     peer->server = server;
     peer->fd = fd;
-    peer->names = json_array();
+    peer->places = g_array_new(FALSE, FALSE, sizeof(struct place));
+    g_array_set_clear_func(peer->places, clear_place);
     g_mutex_init(&peer->lock);
     g_cond_init(&peer->change);
     if (!start(peer, ret_rc)) {
         notify_peer_free(peer);
         return NULL;
     }
-    fuse_server_set_teller(server, notifier_tell, peer->notifier);
+    fuse_server_set_teller(server, &teller, peer);
     return peer;
 }
 
@@ -271,7 +344,7 @@ void notify_peer_free(struct notify_peer *peer)
     if (!peer)
         return;
     notifier_free(peer->notifier);
-    json_decref(peer->names);
+    g_array_unref(peer->places);
     g_mutex_clear(&peer->lock);
     g_cond_clear(&peer->change);
     close(peer->fd);

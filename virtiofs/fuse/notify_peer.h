@@ -5,13 +5,15 @@
  *
  * JSON Lines. From the daemon:
  *
- *   {"id":7,"unused":true,"names":[[1,"a"],[18,"/w==",1],[21]]}
+ *   {"id":7,"unused":true,"names":[[1,"a",false,21],[18,"/w==",true,0],[21]]}
  *       unused: first drop what the guest's kernel keeps and no process uses.
- *       Then look at each of the names again: [DIR,"NAME"] in the folder with
- *       this FUSE node id; with a third element, NAME is base64, as it is not
- *       UTF-8. [NODE] stands for the attributes of that node. The ids are those
- *       of unsigned integers of 64 bits, as signed ones. A node that the
- *       guest's kernel does not have is no error.
+ *       Then look at each of the names again, [DIR,"NAME",BASE64,NODE]: NAME,
+ *       which is base64 with BASE64, as it is not UTF-8, in the folder with the
+ *       FUSE node id DIR; then the attributes of NODE, if it is not 0. [NODE]
+ *       stands for attributes alone. Elements of one folder follow each other.
+ *       The ids are those of unsigned integers of 64 bits, as signed ones. What
+ *       the guest's kernel does not have needs no look; nor does NODE if it
+ *       does not have DIR.
  *
  * From the program:
  *
@@ -20,7 +22,13 @@
  *       Before that nothing is sent.
  *   {"told":7}
  *       The lookups for 7 are done. The next line is sent after that.
+ *   {"failed":7}
+ *       They cannot be done: no more is kept for long, nor is more sent.
+ *   {"paused":true}
+ *       The guest is paused, or with false, runs again. No undo waits for it,
+ *       and the time does not count.
  *
+ * A batch of lines that takes more than NOTIFIER_PATIENCE_MS counts as failed.
  * When the program closes the socket, no more is kept for long.
  */
 #ifndef VIRTIOFS_FUSE_NOTIFY_PEER_H
