@@ -192,6 +192,7 @@ def sandbox_commands(place):
         (("run", "--", "exit 0"), ""), (("logs",), "the guest is up"),
         (("jobs", "--json"), '"command": "exit 0"'), (("port", "--json"), "published"),
         (("net", "--json"), ""), (("secret", "--json"), "[]"),
+        (("audit", "--json"), "start"),
         (("folder", "--json"), "guest_path"), (("approve", "--json"), "[]"),
         (("stop",), "share"), (("kill", "share"), "not running"),
         (("up",), "share"), (("stop",), "share"), (("rm", "share"), "share"),
