@@ -47,12 +47,20 @@ static int open_node(int mount, uint64_t node, int *ret_fd)
     return *ret_fd >= 0 || errno == ESTALE || errno == ENOENT ? 0 : -errno;
 }
 
+/* Return whether the kernel could not ask the server, after an error. */
+static bool is_undone(int error)
+{
+    return error == ENOMEM || error == EINTR || error == EIO;
+}
+
 /* linkat(2) looks the new name up at the server, whatever the kernel keeps of
  * it. It then fails: "/" is a folder, and of another mount. */
-static void look_up(int dir, const char *name)
+static int look_up(int dir, const char *name)
 {
-    if (*name && !strchr(name, '/'))
-        linkat(AT_FDCWD, "/", dir, name, 0);
+    if (!*name || strchr(name, '/') ||
+        linkat(AT_FDCWD, "/", dir, name, 0) == 0 || !is_undone(errno))
+        return 0;
+    return -errno;
 }
 
 static int get_attributes(int mount, uint64_t node)
@@ -62,17 +70,19 @@ static int get_attributes(int mount, uint64_t node)
 
     if (fd < 0)
         return result;
-    statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS,
-          &unused);
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS,
+              &unused) < 0 &&
+        is_undone(errno))
+        result = -errno;
     close(fd);
-    return 0;
+    return result;
 }
 
 static void close_last(struct last *last)
 {
     if (last->node != 0 && last->fd >= 0)
         close(last->fd);
-    last->node = 0;
+    *last = (struct last){ .fd = -1 };
 }
 
 static int enter(int mount, struct last *last, uint64_t node)
@@ -105,14 +115,14 @@ static int refresh_name(int mount, struct last *last, const json_t *element)
     name = is_base64 ? wire_decode(json_array_get(element, 1))
                      : json_incref(json_array_get(element, 1));
     if (wire_is_text(name))
-        look_up(last->fd, json_string_value(name));
+        result = look_up(last->fd, json_string_value(name));
     json_decref(name);
-    return node != 0 ? get_attributes(mount, node) : 0;
+    return result == 0 && node != 0 ? get_attributes(mount, node) : result;
 }
 
 static int refresh_all(int mount, const json_t *names)
 {
-    struct last last = { 0 };
+    struct last last = { .fd = -1 };
     const json_t *element;
     int result = 0;
     size_t i;

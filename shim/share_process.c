@@ -26,7 +26,7 @@ enum {
     STATUS_FD = 3,
     START_MS = WIRE_MOUNT_WAIT_MS, /* for the device and the file server */
     RETRY_MS = 10,
-    REFRESH_MS = 500, /* a process that refreshes names uses the folder */
+    REFRESH_MS = 2000, /* a process that refreshes names uses the folder */
 };
 
 /* Both ends of each connection between the kernel's client and the pump. */

@@ -21,6 +21,13 @@ struct backend_notify {
     void *opaque;
 };
 
+/* The server does not wait then. */
+static void send_failed(struct backend_notify *notify, gint64 id)
+{
+    jsonl_channel_send(notify->channel,
+                       json_pack("{s:I}", "failed", (json_int_t)id), true);
+}
+
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
                     json_t *message, const char *error, void *opaque)
 {
@@ -29,12 +36,14 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
 
     if (status != JSONL_OK) {
         log_warn(LOG_CONTROL, "notification of a file server: %s", error);
+        send_failed(notify, 0);
         return;
     }
     if (notify->pending != 0 || id <= 0 ||
         !json_is_boolean(json_object_get(message, "unused")) ||
         !json_is_array(json_object_get(message, "names"))) {
         log_warn(LOG_CONTROL, "notification of a file server: not valid");
+        send_failed(notify, id);
         return;
     }
     notify->pending = id;

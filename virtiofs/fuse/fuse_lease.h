@@ -64,7 +64,7 @@ void fuse_lease_set_teller(struct fuse_lease *lease,
                            void *opaque);
 
 /* With a teller: it reaches the client, or no longer. What the client has kept
- * for long by then may have been outdated for as long. */
+ * until then may be outdated until it expires. */
 void fuse_lease_keep_long(struct fuse_lease *lease, bool can);
 
 /* Return whether the reply may have the client keep for long what is watched

@@ -297,11 +297,13 @@ void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
     if (n == 1 && list->dirty && !can_be_dirty(notifier))
         return;
     g_mutex_lock(&notifier->lock);
-    batch = find_batch(notifier, wait);
-    number = batch->number;
-    for (size_t i = 0; i < n; i++)
-        add_stale(notifier, batch, &list[i]);
-    g_cond_signal(&notifier->more);
+    if (n > 0) {
+        batch = find_batch(notifier, wait);
+        for (size_t i = 0; i < n; i++)
+            add_stale(notifier, batch, &list[i]);
+        g_cond_signal(&notifier->more);
+    }
+    number = notifier->last_number;
     if (wait)
         wait_sent(notifier, number);
     g_mutex_unlock(&notifier->lock);

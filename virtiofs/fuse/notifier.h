@@ -61,7 +61,7 @@ void notifier_stop(struct notifier *notifier);
 void notifier_free(struct notifier *notifier);
 
 /* For ic_set_stale(); tags are node ids. wait: until the client has processed
- * the whole list, at most NOTIFIER_PATIENCE_MS. */
+ * the whole list and all before it, at most NOTIFIER_PATIENCE_MS. */
 void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
                    void *notifier);
 

@@ -41,7 +41,7 @@ struct notify_peer {
     json_int_t told;
     bool keeps, paused, failed, closed;
     /* Of the notifier's thread. */
-    gint64 until; /* g_get_monotonic_time(), for the batch */
+    gint64 until; /* g_get_monotonic_time(), for the line */
     json_int_t sent;
     bool given_up;
     GArray *places; /* of struct place, of the batch */
@@ -78,14 +78,14 @@ static bool send_line(struct notify_peer *peer, json_t *line)
     return fd_write_all(peer->fd, whole, strlen(whole)) == 0;
 }
 
+/* For the next line. */
 static void start_patience(struct notify_peer *peer)
 {
     peer->until = g_get_monotonic_time() +
                   NOTIFIER_PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
 }
 
-/* Return false if the guest cannot, or takes too long for the batch. The lock
- * is held. */
+/* Return false if the guest cannot, or takes too long. The lock is held. */
 static bool wait_told(struct notify_peer *peer)
 {
     while (!peer->closed && !peer->failed && peer->told < peer->sent) {
@@ -100,7 +100,7 @@ static bool wait_told(struct notify_peer *peer)
     return !peer->failed;
 }
 
-/* A guest's root can stop the shim's processes. Only one batch waits for them.
+/* A guest's root can stop the shim's processes. Only one line waits for them.
  */
 static void give_up(struct notify_peer *peer)
 {
@@ -134,6 +134,7 @@ static void send_names(struct notify_peer *peer, bool unused, json_t *names)
         return;
     }
     peer->sent++;
+    start_patience(peer);
     ok = send_line(peer, line);
     g_mutex_lock(&peer->lock);
     ok = !ok || wait_told(peer);
@@ -146,7 +147,6 @@ static void begin(size_t n, void *opaque)
 {
     struct notify_peer *peer = opaque;
 
-    start_patience(peer);
     g_array_set_size(peer->places, 0);
     if (n > MANY)
         send_names(peer, true, json_array());
@@ -157,8 +157,11 @@ static void add_item(const struct notifier_item *item, bool again, void *opaque)
     struct notify_peer *peer = opaque;
     struct place place = { .dir = item->dir,
                            .inode = item->removed ? 0 : item->inode,
-                           .name = g_strdup(item->name) };
+                           .name = NULL };
 
+    if (!is_needed(peer))
+        return;
+    place.name = g_strdup(item->name);
     if (!place.name)
         place.name = fuse_server_last_name(peer->server, place.inode,
                                            &place.dir);

@@ -11,7 +11,7 @@
  *       which is base64 with BASE64, as it is not UTF-8, in the folder with the
  *       FUSE node id DIR; then the attributes of NODE, if it is not 0. [NODE]
  *       stands for attributes alone. Elements of one folder follow each other.
- *       The ids are those of unsigned integers of 64 bits, as signed ones. What
+ *       The ids are unsigned integers of 64 bits, written as signed ones. What
  *       the guest's kernel does not have needs no look; nor does NODE if it
  *       does not have DIR.
  *
@@ -28,7 +28,7 @@
  *       The guest is paused, or with false, runs again. No undo waits for it,
  *       and the time does not count.
  *
- * A batch of lines that takes more than NOTIFIER_PATIENCE_MS counts as failed.
+ * A line that takes more than NOTIFIER_PATIENCE_MS counts as failed.
  * When the program closes the socket, no more is kept for long.
  */
 #ifndef VIRTIOFS_FUSE_NOTIFY_PEER_H
