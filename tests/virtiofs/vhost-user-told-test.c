@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-told-test - a guest that is told of changes keeps names for long.
+ * vhost-user-told-test - a guest that is notified of changes keeps names for
+ * long.
  *
  * The test plays the guest's kernel, and the program at --notify-fd.
  */

@@ -27,7 +27,7 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
  * ticks of 1 to 10 ms. */
 #define FUSE_LEASE_SECONDS 0.05
 
-/* Seconds that a client keeps names and attributes if it is told of changes
+/* Seconds that a client keeps names and attributes if it is notified of changes
  * (ic_inode_is_watched()). They bound the few changes that nothing reports,
  * such as a write by mmap(2) of another process. */
 #define FUSE_LEASE_LONG_S 60

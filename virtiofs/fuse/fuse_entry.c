@@ -61,8 +61,8 @@ static bool reports(const struct fuse_server *server)
     return server->notifies || server->lease;
 }
 
-/* Return whether the client may keep what is watched for long, as it is told of
- * changes. */
+/* Return whether the client may keep what is watched for long, as it is
+ * notified of changes. */
 static bool keeps_long(const struct fuse_server *server)
 {
     return server->notifies ||

@@ -189,7 +189,6 @@ void fuse_lease_keep_long(struct fuse_lease *lease, bool can)
 bool fuse_lease_guards(struct fuse_lease *lease)
 {
     uint64_t n_changes = ic_stale_count(lease->ic, NULL);
-
     bool is_busy = lease->teller && lease->teller->is_busy(lease->opaque);
 
     /* The end first: another thread must not see only the number. */

@@ -79,16 +79,16 @@ void fuse_server_each_known(struct fuse_server *server,
                                          void *opaque),
                             void *opaque);
 
-/* Return the last name of a node's inode, a new string, and its folder's node;
- * NULL: unknown. */
-char *fuse_server_last_name(struct fuse_server *server, uint64_t node,
-                            uint64_t *ret_dir);
-
 /* The same with each inode that the client can have mapped for writing. */
 void fuse_server_each_mappable(struct fuse_server *server,
                                void (*each)(const struct ic_stale *known,
                                             void *opaque),
                                void *opaque);
+
+/* Return the last name of a node's inode, a new string, and its folder's node;
+ * NULL: unknown. */
+char *fuse_server_last_name(struct fuse_server *server, uint64_t node,
+                            uint64_t *ret_dir);
 
 /* Return the parking facility that transports use for their requests. */
 struct parked *fuse_server_parked(struct fuse_server *server);

@@ -156,8 +156,7 @@ static void add_item(const struct notifier_item *item, bool again, void *opaque)
 {
     struct notify_peer *peer = opaque;
     struct place place = { .dir = item->dir,
-                           .inode = item->removed ? 0 : item->inode,
-                           .name = NULL };
+                           .inode = item->removed ? 0 : item->inode };
 
     if (!is_needed(peer))
         return;
