@@ -134,6 +134,7 @@ def test_a_guest_that_closes_withdraws_its_question(world):
         second, two = running.connect(80, "ask")
         first.sendall(b"unread")
         ask = question(running)
+        wait_for(lambda: running.status()["connections"] == 2, "both are held")
         first.close()
         equal(running.ended(one)["verdict"], "closed", "the first one")
         running.status()
