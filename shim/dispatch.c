@@ -45,21 +45,6 @@ static void handle_hello(struct dispatch *dispatch,
     dispatch_send_hello(dispatch);
 }
 
-static void handle_rollback_notify(struct dispatch *dispatch,
-                                   const struct dispatch_message *message)
-{
-    int64_t step_id;
-
-    if (!wire_get_integer(message->object, "step_id", &step_id)) {
-        dispatch_error(dispatch, message->object,
-                       "rollback_notify needs a step_id");
-        return;
-    }
-    port_send(dispatch->port,
-              json_pack("{s:s, s:I}", "type", WIRE_ROLLBACK_NOTED, "step_id",
-                        (json_int_t)step_id));
-}
-
 static void send_mounted(struct dispatch *dispatch, const char *tag,
                          const char *error)
 {
@@ -372,7 +357,6 @@ static const struct handler {
     { WIRE_RESIZE, dispatch_resize },
     { WIRE_SIGNAL, dispatch_signal },
     { WIRE_CANCEL, dispatch_cancel },
-    { WIRE_ROLLBACK_NOTIFY, handle_rollback_notify },
     { WIRE_MOUNT, handle_mount },
     { WIRE_UNMOUNT, handle_unmount },
     { WIRE_REFRESH, handle_refresh },

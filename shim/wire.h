@@ -55,7 +55,6 @@
  *       messages have crossed. "error" if no execution had that id. (Older
  *       shims also send "error" if the command has just ended; its
  *       step_completed may then follow.)
- *   {"type":"rollback_notify","step_id":7}
  *   {"type":"mount","tag":"working","path":"/mnt/working",
  *    "fstype":"virtiofs","read_only":false}
  *       Or fstype "9p", over the virtio-serial port whose name is
@@ -171,7 +170,6 @@
  *   {"type":"processes","request":5,"executions":"3 0"}
  *       The answer to "find_processes": an execution for each of its numbers,
  *       in order. 0: it is of no execution, or that is unknown.
- *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".
  *   {"type":"refreshed","tag":"working","id":7,"status":"ok"}
@@ -248,23 +246,22 @@
 #define WIRE_PORTS_MS  1000
 
 /* Host to guest. */
-#define WIRE_EXEC            "exec"
-#define WIRE_CREDIT          "credit"
-#define WIRE_INPUT           "input"
-#define WIRE_RESIZE          "resize"
-#define WIRE_SIGNAL          "signal"
-#define WIRE_CANCEL          "cancel"
-#define WIRE_ROLLBACK_NOTIFY "rollback_notify"
-#define WIRE_MOUNT           "mount"
-#define WIRE_UNMOUNT         "unmount"
-#define WIRE_REFRESH         "refresh"
-#define WIRE_SETUP           "setup"
-#define WIRE_RENEW           "renew"
-#define WIRE_WATCH_PORTS     "watch_ports"
-#define WIRE_SHUTDOWN        "shutdown"
-#define WIRE_STEP_ANSWER     "step_answer"
-#define WIRE_FIND_PROCESSES  "find_processes"
-#define WIRE_BULK_START      "bulk_start"
+#define WIRE_EXEC           "exec"
+#define WIRE_CREDIT         "credit"
+#define WIRE_INPUT          "input"
+#define WIRE_RESIZE         "resize"
+#define WIRE_SIGNAL         "signal"
+#define WIRE_CANCEL         "cancel"
+#define WIRE_MOUNT          "mount"
+#define WIRE_UNMOUNT        "unmount"
+#define WIRE_REFRESH        "refresh"
+#define WIRE_SETUP          "setup"
+#define WIRE_RENEW          "renew"
+#define WIRE_WATCH_PORTS    "watch_ports"
+#define WIRE_SHUTDOWN       "shutdown"
+#define WIRE_STEP_ANSWER    "step_answer"
+#define WIRE_FIND_PROCESSES "find_processes"
+#define WIRE_BULK_START     "bulk_start"
 
 /* Both directions. */
 #define WIRE_HELLO "hello"
@@ -274,7 +271,6 @@
 #define WIRE_OUTPUT         "output"
 #define WIRE_INPUT_TAKEN    "input_taken"
 #define WIRE_STEP_COMPLETED "step_completed"
-#define WIRE_ROLLBACK_NOTED "rollback_noted"
 #define WIRE_MOUNTED        "mounted"
 #define WIRE_UNMOUNTED      "unmounted"
 #define WIRE_REFRESHED      "refreshed"

@@ -349,7 +349,6 @@ static const struct {
     { WIRE_SET_UP, take_set_up },
     { WIRE_RENEWED, take_renewed },
     { WIRE_REFRESHED, take_refreshed },
-    { WIRE_ROLLBACK_NOTED, take_note },
     { WIRE_PORT, take_port },
     { WIRE_ERROR, take_error },
     { WIRE_STEP_REQUEST, take_step_request },

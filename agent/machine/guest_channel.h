@@ -172,8 +172,6 @@ void guest_channel_request_hello(struct guest_channel *channel);
 void guest_channel_renew(struct guest_channel *channel, const char *mac,
                          const char *dns);
 void guest_channel_cancel(struct guest_channel *channel, gint64 id);
-void guest_channel_rollback_notify(struct guest_channel *channel,
-                                   gint64 step_id);
 
 /* Ask for a process that serves the bulk port, after "bulk_ended". */
 void guest_channel_start_bulk(struct guest_channel *channel, const char *mark);

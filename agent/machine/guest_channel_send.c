@@ -205,17 +205,6 @@ void guest_channel_cancel(struct guest_channel *channel, gint64 id)
                                     (json_int_t)id));
 }
 
-void guest_channel_rollback_notify(struct guest_channel *channel,
-                                   gint64 step_id)
-{
-    /* Droppable: a frontend may roll back any number of times while the guest
-     * does not read. */
-    jsonl_channel_send(channel->channel,
-                       json_pack("{s:s, s:I}", "type", WIRE_ROLLBACK_NOTIFY,
-                                 "step_id", (json_int_t)step_id),
-                       true);
-}
-
 void guest_channel_watch_ports(struct guest_channel *channel)
 {
     if (channel->abilities.reports_ports)

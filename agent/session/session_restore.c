@@ -17,15 +17,11 @@ struct restoring {
     struct reply reply;
 };
 
-/* The guest's kernel may cache names and sizes that are out of date. */
 static void report_step(const struct restoring *r, struct step_report *report)
 {
     struct session *session = r->session;
 
     session->counters.steps++;
-    if (session->state == SESSION_RUNNING)
-        guest_channel_rollback_notify(machine_guest(session->machine),
-                                      report->step_id);
     session_tell_step(session, report, NULL);
 }
 

@@ -85,16 +85,6 @@ static void begin_preview(struct session_spread *spread)
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* The guest's kernel may cache names and sizes that are out of date. */
-static void notify_guest(struct session *session, GPtrArray *steps)
-{
-    const struct step_report *oldest = step_report_list_last(steps);
-
-    if (session->state == SESSION_RUNNING && oldest)
-        guest_channel_rollback_notify(machine_guest(session->machine),
-                                      oldest->step_id);
-}
-
 /* Other parties than the caller show the history too. Return false if a
  * droppable event was dropped. */
 static bool notify_history(struct session *session, const char *operation,
@@ -114,7 +104,6 @@ static bool notify_history(struct session *session, const char *operation,
 static void note_moved(struct session *session, const char *operation,
                        GPtrArray *steps)
 {
-    notify_guest(session, steps);
     redo_units_note(session, steps, strcmp(operation, "rollback") == 0);
 }
 

@@ -77,7 +77,6 @@ class Guest:
         self.chardevs = {}  # connections to daemons, by the id
         self.devices = {}   # of the folders, by the id: device_add's arguments
         self.plugs = []     # these, as they came
-        self.notified = []
         self.watched = 0   # requests for reports of ports
         self.folders = {}  # where the guest has them: where they are
         self.process = None
@@ -202,9 +201,6 @@ class Guest:
     def print_order(self, *_):
         return json.dumps(self.order)
 
-    def print_notified(self, *_):
-        return json.dumps(self.notified)
-
     # Commands that succeed after this.
 
     def do_bytes(self, id):
@@ -253,8 +249,7 @@ class Guest:
         for _ in range(int(count)):
             message = {
                 "type": chance.choice(["output", "hello", "mounted", "error",
-                                       "step_started", "rollback_noted", "refreshed",
-                                       "x"]),
+                                       "step_started", "refreshed", "x"]),
                 "id": chance.choice([id + 1, -1, 0, 1 << 62, "1", None, 1.5]),
                 "stream": chance.choice(["stdout", "stderr", "", 7]),
                 "data": chance.choice(["x", "%%", None, [], {"a": 1}]),
@@ -405,9 +400,6 @@ class Guest:
             self.completed(message["id"], 1)
         elif type == "cancel" and self.running == message["id"]:
             self.completed(message["id"], 143, signal=15)
-        elif type == "rollback_notify":
-            self.notified.append(message["step_id"])
-            self.send("rollback_noted", step_id=message["step_id"])
         elif type == "shutdown" and MODE != "stubborn":
             sys.exit(0)
 

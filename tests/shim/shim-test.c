@@ -16,15 +16,9 @@
 
 static void test_hello(struct shim_client *shim, gconstpointer data)
 {
-    json_t *noted;
-
     shim_expect_hello(shim);
     shim_send_text(shim, "{\"type\":\"hello\"}\n");
     shim_expect_hello(shim);
-    shim_send_text(shim, "{\"type\":\"rollback_notify\",\"step_id\":7}\n");
-    noted = shim_expect(shim, WIRE_ROLLBACK_NOTED);
-    g_assert_cmpint(shim_number(noted, "step_id"), ==, 7);
-    json_decref(noted);
     /* A line may arrive in pieces, and several lines at once. */
     shim_send_text(shim, "{\"type\":\"hel");
     g_usleep(50000);
@@ -173,7 +167,6 @@ static void test_bad_requests(struct shim_client *shim, gconstpointer data)
           "base64", 1 },
         { "{\"type\":\"cancel\"}", "cancel needs", -1 },
         { "{\"type\":\"cancel\",\"id\":9}", "no such command", 9 },
-        { "{\"type\":\"rollback_notify\"}", "step_id", -1 },
         { "{\"type\":\"mount\",\"tag\":\"x\"}", "mount needs", -1 },
         { "{\"type\":\"refresh\",\"tag\":\"x\"}", "refresh needs", -1 },
         { "{\"type\":\"refresh\",\"id\":3,\"tag\":7}", "refresh needs", 3 },
