@@ -34,8 +34,8 @@ void cli_help_print(FILE *out, const struct cli_command *commands, size_t count)
 {
     fputs("Usage: " CLI_PROGRAM " COMMAND [OPTIONS]\n"
           "       " CLI_PROGRAM " help [COMMAND] | --help | --version\n\n"
-          "Run commands in a virtual machine over a folder, and undo what "
-          "they did to it.\n\n",
+          "Run commands in a sandbox over a folder, and undo what they did to "
+          "it.\n\n",
           out);
     for (enum cli_group group = 0; group < CLI_GROUPS; group++)
         print_group(out, group, commands, count);
@@ -49,13 +49,29 @@ void cli_help_print(FILE *out, const struct cli_command *commands, size_t count)
           out);
 }
 
+/* What people who know git, Docker or tmux try, and the command for it. */
+static const char *const synonyms[][2] = {
+    { "checkout", "undo" }, { "delete", "rm" },      { "down", "stop" },
+    { "enter", "shell" },   { "info", "inspect" },   { "list", "ps" },
+    { "log", "history" },   { "ls", "ps" },          { "network", "net" },
+    { "new", "up" },        { "ports", "port" },     { "remove", "rm" },
+    { "reset", "undo" },    { "restore", "undo" },   { "revert", "undo" },
+    { "rollback", "undo" }, { "secrets", "secret" }, { "sh", "shell" },
+    { "ssh", "shell" },     { "start", "up" },       { "status", "ps" },
+};
+
 const struct cli_command *cli_help_guess(const char *word,
                                          const struct cli_command *commands,
                                          size_t count)
 {
-    struct cli_guess guess = { .word = word, .len = strlen(word) };
+    struct cli_guess guess = { .word = word };
     const struct cli_command *best = NULL;
 
+    for (size_t i = 0; i < G_N_ELEMENTS(synonyms); i++) {
+        if (strcmp(word, synonyms[i][0]) == 0)
+            guess.word = synonyms[i][1];
+    }
+    guess.len = strlen(guess.word);
     for (size_t i = 0; i < count; i++) {
         if (commands[i].summary)
             cli_guess_try(&guess, commands[i].name);

@@ -30,7 +30,8 @@ struct cli_command {
 void cli_help_print(FILE *out, const struct cli_command *commands,
                     size_t count);
 
-/* Return the command that a mistyped word most likely means, or NULL. */
+/* Return the command that a mistyped word, or that of another program, most
+ * likely means, or NULL. */
 const struct cli_command *cli_help_guess(const char *word,
                                          const struct cli_command *commands,
                                          size_t count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_run - "stepback run": one command in a virtual machine over a folder.
+ * cli_run - "stepback run": one command in a sandbox over a folder.
  *
  * Uses the same session object as the agent. Output is written when it arrives,
  * and a slow reader blocks the command. Signals still work then, because the

@@ -26,7 +26,7 @@
 
 static const struct cli_command commands[] = {
     { "run", CLI_GROUP_RUN, cli_run,
-      "run a command in a virtual machine over a folder" },
+      "run a command in a sandbox over a folder" },
     { "up", CLI_GROUP_SANDBOX, cli_up, "start a sandbox in the background" },
     { "exec", CLI_GROUP_SANDBOX, cli_exec,
       "run a command in a running sandbox" },

@@ -237,7 +237,9 @@ def help_by_task(place):
     equal(call(place, "help", "image", "build"),
           call(place, "image", "build", "--help"))
     for word, meant in (("histroy", "history"), ("hist", "history"),
-                        ("undoo", "undo"), ("Undo", "undo"), ("dif", "diff")):
+                        ("undoo", "undo"), ("Undo", "undo"), ("dif", "diff"),
+                        ("ls", "ps"), ("status", "ps"), ("log", "history"),
+                        ("revert", "undo"), ("ssh", "shell"), ("down", "stop")):
         status, out, err = call(place, word)
         equal((word, status, out), (word, 2, b""))
         contains(err, "did you mean 'stepback %s'?" % meant)
