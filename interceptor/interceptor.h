@@ -202,9 +202,10 @@ struct ic_options {
     bool read_only;
 
     /* Unless set, changes by which a client could give rights on this host to
-     * other users are refused with EPERM, and event.warning reports the first:
-     * set-user-ID and set-group-ID bits of files and file capabilities, and
-     * device nodes. Undo and redo restore existing ones. */
+     * other users are refused with EPERM, and event.warning reports the first
+     * of a step (code "rights_refused"): set-user-ID and set-group-ID bits of
+     * files and file capabilities, writes to such files, and device nodes. Undo
+     * and redo restore existing ones. */
     bool allow_suid, allow_devices;
 
     /* Do not run the timer that closes ambient steps, and let ic_close() wait

@@ -51,11 +51,19 @@ static bool is_network(json_t *payload)
     return code && g_str_has_prefix(code, "network_");
 }
 
+/* The change failed, and only this says why. */
+static bool is_refusal(json_t *payload)
+{
+    const char *code = json_string_value(json_object_get(payload, "code"));
+
+    return is_network(payload) || g_strcmp0(code, "rights_refused") == 0;
+}
+
 static bool is_wanted(const struct exec_warnings *warnings, json_t *payload)
 {
     json_int_t id = json_integer_value(json_object_get(payload, "step_id"));
 
-    if (warnings->all || is_network(payload))
+    if (warnings->all || is_refusal(payload))
         return true;
     for (guint i = 0; id != 0 && i < warnings->steps->len; i++) {
         if (g_array_index(warnings->steps, json_int_t, i) == id)

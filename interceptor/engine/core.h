@@ -36,8 +36,9 @@ enum { WRITERS_SEEN = 1024 };
 
 /* See grants.h. */
 struct grants {
-    bool suid, devices;                  /* allowed */
-    _Atomic bool told_suid, told_device; /* a refusal was reported */
+    bool suid, devices; /* allowed */
+    /* One more than the epoch in which a refusal was last reported. */
+    _Atomic uint64_t told_suid, told_device;
 };
 
 /* See durable.h. */

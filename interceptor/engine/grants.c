@@ -7,33 +7,44 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "interceptor/engine/core.h"
 #include "interceptor/engine/restoring.h"
 #include "interceptor/sys/sys.h"
 
-static int refuse_suid(struct ic *ic)
+/* Report the first refusal of each step. */
+static int refuse(struct ic *ic, _Atomic uint64_t *told, const char *what,
+                  const char *option)
 {
+    uint64_t now = atomic_load(&ic->epoch) + 1;
+    g_autofree char *text = NULL;
+
     if (restoring_is_set())
         return 0;
-    if (!atomic_exchange(&ic->grants.told_suid, true))
-        events_warn(ic->events,
-                    "%s: refused a set-user-ID or set-group-ID bit or a "
-                    "capability of a file, which would give rights on this "
-                    "host to other users; --allow-suid allows them",
-                    ic->share);
+    if (atomic_exchange(told, now) == now)
+        return -EPERM;
+    text = g_strdup_printf("%s: refused %s, which gives rights on this host to "
+                           "other users; %s allows it, in a virtual machine",
+                           ic->share, what, option);
+    log_warn(LOG_UNDO, "%s", text);
+    events_send(
+        ic->events, "event.warning",
+        json_pack("{s:s, s:s}", "message", text, "code", "rights_refused"));
     return -EPERM;
+}
+
+static int refuse_suid(struct ic *ic)
+{
+    return refuse(ic, &ic->grants.told_suid,
+                  "to set a set-user-ID or set-group-ID bit or a capability of "
+                  "a file, or to write to a file with such a bit",
+                  "--allow-suid");
 }
 
 static int refuse_device(struct ic *ic)
 {
-    if (restoring_is_set())
-        return 0;
-    if (!atomic_exchange(&ic->grants.told_device, true))
-        events_warn(ic->events,
-                    "%s: refused a device node, which would give rights on "
-                    "this host to other users; --allow-devices allows them",
-                    ic->share);
-    return -EPERM;
+    return refuse(ic, &ic->grants.told_device, "to make a device node",
+                  "--allow-devices");
 }
 
 int grants_check_mode(struct ic *ic, mode_t mode)

@@ -144,6 +144,8 @@ static gboolean replace_in_step(struct replacement *r, int64_t id,
     int rc = replace_known(r);
     gboolean ok = check(r, rc, error);
 
+    if (!ok)
+        write_file_check_denied(r->ic, id, r->request->path, error);
     if (rc < 0 && r->touched) {
         ic_step_abort(r->ic, id, NULL);
         return FALSE;
@@ -154,7 +156,7 @@ static gboolean replace_in_step(struct replacement *r, int64_t id,
         return FALSE;
     }
     if (ok && info->denied)
-        ok = write_file_fail_errno(error, r->request->path, -EPERM);
+        ok = write_file_fail_denied(error, r->request->path);
     if (ok)
         *ret_info = g_steal_pointer(&info);
     ic_step_info_free(info);
@@ -175,6 +177,8 @@ static gboolean replace(struct replacement *r, struct ic_step_info **ret_info,
                ic_write_file(r->ic, r->request, ret_info, error);
     if (r->ic->read_only)
         return write_file_fail_errno(error, r->request->path, -EROFS);
+    if (!write_file_may_write(r->ic, r->target.file, r->request->path, error))
+        return FALSE;
     if (id == 0)
         id = ic_last_step_id(r->ic) + 1;
     return ic_step_open(r->ic, id, IC_STEP_API, command, error) &&

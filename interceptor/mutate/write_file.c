@@ -19,6 +19,7 @@
 #include "interceptor/engine/engine.h"
 #include "interceptor/engine/grants.h"
 #include "interceptor/engine/parking.h"
+#include "interceptor/engine/safeguard.h"
 #include "interceptor/engine/stale.h"
 #include "interceptor/mutate/mutate_name.h"
 #include "interceptor/report/report.h"
@@ -64,9 +65,6 @@ gboolean write_file_fail_errno(GError **error, const char *path, int rc)
     case EFBIG:
         code = ERROR_TOO_LARGE;
         break;
-    case EPERM: /* only a safeguard's denial causes it */
-        code = ERROR_DENIED;
-        break;
     case EINVAL:
     case ENAMETOOLONG:
         code = ERROR_INVALID_FIELD;
@@ -75,6 +73,29 @@ gboolean write_file_fail_errno(GError **error, const char *path, int rc)
         break;
     }
     return write_file_fail(error, code, path, g_strerror(-rc));
+}
+
+gboolean write_file_fail_denied(GError **error, const char *path)
+{
+    return write_file_fail(error, ERROR_DENIED, path, g_strerror(EPERM));
+}
+
+void write_file_check_denied(struct ic *ic, int64_t id, const char *path,
+                             GError **error)
+{
+    if (safeguard_denied_step(ic) != id)
+        return;
+    g_clear_error(error);
+    write_file_fail_denied(error, path);
+}
+
+gboolean write_file_may_write(struct ic *ic, const struct ic_inode *file,
+                              const char *path, GError **error)
+{
+    return grants_check_write(ic, file) == 0 ||
+           write_file_fail(error, ERROR_IO_ERROR, path,
+                           "a file with a set-user-ID or set-group-ID bit; it "
+                           "can be changed on the host only");
 }
 
 /* ---- path ---------------------------------------------------------------- */
@@ -328,7 +349,7 @@ static gboolean close_step(struct ic *ic, int64_t id, const char *path,
     }
     if (info->denied) {
         ic_step_info_free(info);
-        return write_file_fail_errno(error, path, -EPERM);
+        return write_file_fail_denied(error, path);
     }
     if (ret_info)
         *ret_info = info;
@@ -358,6 +379,7 @@ static gboolean run(struct ic *ic, const struct ic_file_write *request,
     if (!ic_step_open(ic, id, IC_STEP_API, command, error))
         return FALSE;
     if (!write_target(ic, target, request, &cause)) {
+        write_file_check_denied(ic, id, request->path, &cause);
         if (ic_step_abort(ic, id, error))
             g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
@@ -399,6 +421,8 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
     waited = parking_thread_waits(true);
     ok = write_file_find(ic, request->path, request->make_parents, &target,
                          error) &&
+         (!target.file ||
+          write_file_may_write(ic, target.file, request->path, error)) &&
          run(ic, request, &target, ret_info, error);
     if (ok)
         tell_clients(ic, request->path, &target);

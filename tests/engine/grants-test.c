@@ -185,6 +185,12 @@ static void refused(void)
     REFUSED(make_node(rig, "new", S_IFBLK | 0666, makedev(8, 0)));
     REFUSED(make_node(rig, "new", S_IFCHR | 0666, makedev(1, 1)));
     g_assert_cmpuint(rig->warnings, ==, 2);
+    /* Each step reports its first. */
+    g_assert_true(ic_step_open(rig->ic, 100, IC_STEP_COMMAND, "x", NULL));
+    REFUSED(set(rig, "f", IC_SET_MODE, 04755));
+    REFUSED(set(rig, "f", IC_SET_MODE, 04755));
+    g_assert_cmpuint(rig->warnings, ==, 3);
+    g_assert_true(ic_step_close(rig->ic, 100, 0, 0, 0, NULL, NULL));
     g_assert_cmpint(ic_lookup(rig->ic, ic_root(rig->ic), "new",
                               &(struct ic_inode *){ NULL }, NULL),
                     ==, -ENOENT);
@@ -235,11 +241,21 @@ static void write_file(void)
     const struct ic_file_write request = {
         .path = "f", .data = "x", .len = 1, .set_mode = true, .mode = 04755
     };
+    const struct ic_file_write plain = { .path = "suid",
+                                         .data = "x",
+                                         .len = 1 };
     g_autoptr(GError) error = NULL;
 
     g_assert_false(ic_write_file(rig->ic, &request, NULL, &error));
     g_assert_error(error, IC_ERROR, IC_ERROR_INVALID_FIELD);
     g_assert_nonnull(strstr(error->message, "--allow-suid"));
+    g_clear_error(&error);
+    if (geteuid() == 0) {
+        host_file(rig, "suid", 04755);
+        g_assert_false(ic_write_file(rig->ic, &plain, NULL, &error));
+        g_assert_error(error, IC_ERROR, IC_ERROR_IO_ERROR);
+        g_assert_nonnull(strstr(error->message, "on the host only"));
+    }
     rig_free(rig);
 }
 
