@@ -18,7 +18,8 @@
 
 #include "interceptor/engine/core.h"
 
-/* Each function returns 0 or -EPERM, and reports the first refusal of each step. */
+/* Each function returns 0 or -EPERM, and reports the first refusal of each
+ * step. */
 
 /* A client makes a file of this mode (with its type), or sets the mode. */
 int grants_check_mode(struct ic *ic, mode_t mode);

@@ -21,6 +21,7 @@
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_names.h"
+#include "interceptor/log/undo_log_origin.h"
 #include "interceptor/log/undo_log_owner.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/log/undo_log_redo.h"
@@ -275,8 +276,10 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
         return NULL;
     }
     project_stop(log->dir); /* new entries must not inherit a project either */
-    if (check_new(log, path, error) && take_lock(log, path, error) &&
-        check_version(log, path, error) && open_parts(log, path, error)) {
+    if (check_new(log, path, error) &&
+        undo_log_check_origin(log->dir, path, error) &&
+        take_lock(log, path, error) && check_version(log, path, error) &&
+        open_parts(log, path, error)) {
         ic_hide_undo_dir(path);
         if (!has_unfinished(log))
             undo_log_note_owner(log, 0, 0);

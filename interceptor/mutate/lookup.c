@@ -80,7 +80,13 @@ static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
 
 static int check_name(struct ic_inode *dir, const char *name)
 {
-    return mutate_is_name(name) ? inode_check(dir) : -EINVAL;
+    struct stat st;
+    int rc = mutate_is_name(name) ? inode_check(dir) : -EINVAL;
+
+    if (rc < 0 || !mutate_is_log_name(name))
+        return rc;
+    rc = sys_stat_name(dir->fd, name, &st);
+    return rc < 0 ? rc : -EACCES;
 }
 
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,

@@ -45,6 +45,8 @@ int mutate_begin(struct ic *ic, struct ic_inode *dir, const char *name)
 
     if (name && !mutate_is_name(name))
         return -EINVAL;
+    if (name && mutate_is_log_name(name))
+        return -EPERM;
     rc = engine_enter(ic, dir);
     if (rc < 0)
         return rc;

@@ -432,6 +432,8 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
         flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
         !mutate_is_name(new_name))
         return -EINVAL;
+    if (mutate_is_log_name(new_name))
+        return -EPERM;
     if (engine_is_mounted(ic, new_dir))
         return -EXDEV;
     return MUTATE_WITH_ROOM(

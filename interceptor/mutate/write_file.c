@@ -112,6 +112,10 @@ static gboolean check_path(const char *path, char **parts, GError **error)
         if (!mutate_is_name(*parts))
             return write_file_fail(error, ERROR_INVALID_FIELD, path,
                                    "not a valid path of a file");
+        if (mutate_is_log_name(*parts))
+            return write_file_fail(error, ERROR_IO_ERROR, path,
+                                   "undo logs are changed by undo and redo "
+                                   "only");
     }
     return TRUE;
 }
