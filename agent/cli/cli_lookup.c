@@ -94,7 +94,7 @@ void cli_lookup_warn_of_inner(const struct cli_place *place)
     if (inside)
         fprintf(stderr,
                 CLI_PROGRAM ": warning: %s is the undo log of a folder in this "
-                            "one. The guest can change it, and a command run "
-                            "here is an outside edit for it.\n",
+                            "one. A command run here is an outside edit for "
+                            "it.\n",
                 inside);
 }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "agent/base/log_place.h"
 #include "agent/client/control_link.h"
 #include "common/errors.h"
 #include "common/fd.h"
@@ -213,8 +214,7 @@ struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
                                      undo_client_event event, GError **error)
 {
     struct undo_client *client = g_new0(struct undo_client, 1);
-    g_autofree char *place = undo_dir ? g_strdup(undo_dir)
-                                      : ic_default_undo_dir(dir, error);
+    g_autofree char *place = log_place_of(dir, undo_dir, error);
 
     client->event = event;
     client->loop = g_main_loop_new(NULL, FALSE);

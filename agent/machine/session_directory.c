@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/log_place.h"
 #include "common/errors.h"
 #include "common/real_path.h"
-#include "interceptor/interceptor.h"
 #include "shim/wire.h"
 
 #define TAG        "working"
@@ -75,8 +75,7 @@ static gboolean set_log_path(struct session_directory *directory,
         return invalid(error, "undo_dir", "must be an absolute path");
     if (directory->read_only)
         return TRUE;
-    place = undo_dir ? g_strdup(undo_dir)
-                     : ic_default_undo_dir(directory->path, error);
+    place = log_place_of(directory->path, undo_dir, error);
     if (!place)
         return FALSE;
     /* With symlinks resolved, no link on the path can be redirected later. */

@@ -7,6 +7,7 @@ Ids such as SL-02 are the test plan's.
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,9 +104,14 @@ def logs_lie_apart(place):
     equal((os.listdir(a), place.sessions()), ([], []))
     # The default place, too.
     os.symlink(b, place.root + "/.stepback")
-    check("must lie outside", {"path": b})
-    check("another working folder", {"path": a},
+    check("a symbolic link, which is not followed", {"path": b})
+    check("a symbolic link, which is not followed", {"path": a},
           {"path": b, "undo_dir": place.root + "/log-b"})
+    os.unlink(place.root + "/.stepback")
+    os.mkdir(place.root + "/.stepback")
+    os.symlink(log, place.root + "/.stepback/b")
+    check("/.stepback/b: a symbolic link, which is not followed", {"path": b})
+    shutil.rmtree(place.root + "/.stepback")
     equal((os.listdir(b), os.listdir(log)), (["out"], ["folder"]))
     # A link that the guest can turn leads there once.
     started = agent.start(working_directories=[
