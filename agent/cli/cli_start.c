@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
 #include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_sandbox.h"
 #include "agent/sandbox/sandbox_name.h"
@@ -56,6 +58,14 @@ static void take_what(const char *what, void *opaque)
     waiting->what = g_strdup(what);
 }
 
+static void take_recovered(const char *line, void *opaque)
+{
+    g_autofree char *shown = cli_options_printable(line);
+
+    cli_progress_hide();
+    fprintf(stderr, CLI_PROGRAM ": %s\n", shown);
+}
+
 static const char *what_starts(void *opaque)
 {
     const struct waiting *waiting = opaque;
@@ -67,7 +77,7 @@ static json_t *wait_with_progress(int ready, GError **error)
 {
     struct waiting waiting = { .loop = g_main_loop_new(NULL, FALSE) };
     const struct sandbox_spawn_watch watch = { wait_readable, take_what,
-                                               &waiting };
+                                               take_recovered, &waiting };
     struct cli_progress *progress = cli_progress_new(what_starts, &waiting);
     json_t *session = sandbox_spawn_wait(ready, &watch, error);
 

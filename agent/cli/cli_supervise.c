@@ -28,6 +28,7 @@
 #include "agent/base/runtime_dir.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_summary.h"
 #include "agent/mcp/mcp_session.h"
 #include "agent/mcp/mcp_socket.h"
 #include "agent/sandbox/audit_file.h"
@@ -155,24 +156,12 @@ static gboolean on_signal(gpointer data)
 
 /* ---- the start ----------------------------------------------------------- */
 
-/* Send the starter a line; message is taken. */
-static void tell(struct supervisor *self, json_t *message)
-{
-    char *text = json_dumps(message, JSON_COMPACT);
-    g_autofree char *line = g_strdup_printf("%s\n", text);
-
-    if (self->ready_fd >= 0)
-        fd_write_all(self->ready_fd, line, strlen(line));
-    free(text);
-    json_decref(message);
-}
-
 /* Answer the starter (message is taken), and leave it. */
 static void report(struct supervisor *self, json_t *message)
 {
     g_clear_handle_id(&self->ready_source, g_source_remove);
     g_clear_handle_id(&self->progress_timer, g_source_remove);
-    tell(self, message);
+    sandbox_spawn_tell(self->ready_fd, message);
     fd_close(&self->ready_fd);
 }
 
@@ -187,8 +176,7 @@ static gboolean on_progress(gpointer data)
         return G_SOURCE_CONTINUE;
     g_free(self->waits_for);
     self->waits_for = g_strdup(status.waits_for);
-    tell(self, message_event(SANDBOX_SPAWN_PROGRESS,
-                             json_pack("{s:s}", "waits_for", self->waits_for)));
+    sandbox_spawn_note(self->ready_fd, "waits_for", self->waits_for);
     return G_SOURCE_CONTINUE;
 }
 
@@ -280,6 +268,15 @@ static gboolean on_tick(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
+/* What a process that was killed had not finished is rolled back at the start.
+ */
+static void tell_recovery(const struct supervisor *self, json_t *payload)
+{
+    g_autofree char *line = cli_summary_recovery(payload);
+
+    sandbox_spawn_note(self->ready_fd, "recovered", line);
+}
+
 /* Implements session_callbacks.event. */
 static bool on_event(const struct session_event *event, void *opaque)
 {
@@ -289,6 +286,9 @@ static bool on_event(const struct session_event *event, void *opaque)
     session_get_status(self->session, &status);
     if (event->type == SESSION_EVENT_ERROR && status.state == SESSION_BROKEN)
         end(self, "machine_lost", event->error->message);
+    else if (event->type == SESSION_EVENT_RELAYED &&
+             strcmp(event->name, "event.recovery") == 0)
+        tell_recovery(self, event->payload);
     return true;
 }
 

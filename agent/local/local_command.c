@@ -321,6 +321,19 @@ static gboolean add_git_identity(struct builder *builder, const char *home,
     return add_text(builder, "--file", text->str, path, error);
 }
 
+/* The folders above a place that the sandbox does not have: bubblewrap's own
+ * would keep its other users out. */
+static void add_parents(struct builder *builder, const char *path)
+{
+    for (const char *slash = strchr(path + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        g_autofree char *above = g_strndup(path, (gsize)(slash - path));
+        const char *const words[] = { "--perms", "0755", "--dir", above, NULL };
+
+        add_all(builder, words);
+    }
+}
+
 static gboolean add_places(struct builder *builder, GError **error)
 {
     const struct session_config *config = builder->command->config;
@@ -345,6 +358,7 @@ static gboolean add_places(struct builder *builder, GError **error)
                                                   place->folder);
         const char *const words[] = { "--bind", source, place->path, NULL };
 
+        add_parents(builder, place->path);
         if (place->folder >= 0) {
             add_all(builder, words);
             continue;

@@ -19,6 +19,8 @@
 #include "common/fd.h"
 #include "common/message.h"
 
+#define PROGRESS "event.progress" /* what is sent before the answer */
+
 /* Of the supervisor. */
 enum { READY_FD = 3, LOCK_FD = 4, FIRST_OTHER_FD = 5 };
 #define READY_OPTION "--ready-fd=3"
@@ -107,6 +109,23 @@ int sandbox_spawn(const char *name, int lock_fd, char *const *more,
     return -1;
 }
 
+void sandbox_spawn_tell(int ready_fd, json_t *message)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+    g_autofree char *line = g_strdup_printf("%s\n", text);
+
+    if (ready_fd >= 0)
+        fd_write_all(ready_fd, line, strlen(line));
+    free(text);
+    json_decref(message);
+}
+
+void sandbox_spawn_note(int ready_fd, const char *key, const char *text)
+{
+    sandbox_spawn_tell(ready_fd,
+                       message_event(PROGRESS, json_pack("{s:s}", key, text)));
+}
+
 /* Report a line of progress. Return false if it is something else. */
 static bool take_progress(json_t *message,
                           const struct sandbox_spawn_watch *watch)
@@ -114,11 +133,14 @@ static bool take_progress(json_t *message,
     json_t *payload = json_object_get(message, "payload");
     const char *type = json_string_value(json_object_get(message, "type"));
     const char *what = json_string_value(json_object_get(payload, "waits_for"));
+    const char *line = json_string_value(json_object_get(payload, "recovered"));
 
-    if (g_strcmp0(type, SANDBOX_SPAWN_PROGRESS) != 0)
+    if (g_strcmp0(type, PROGRESS) != 0)
         return false;
     if (watch && what)
         watch->waits_for(what, watch->opaque);
+    if (watch && line)
+        watch->recovered(line, watch->opaque);
     return true;
 }
 

@@ -12,7 +12,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import LOCAL, call, left_of, need, run  # noqa: E402
-from sandbox_case import sandbox_test  # noqa: E402
+from sandbox_case import pid_of, sandbox_test  # noqa: E402
 from stdio_client import (PROGRAM, Agent, contains, descendants,  # noqa: E402
                           equal, eventually, main, snapshot)
 
@@ -66,6 +66,23 @@ def check(place, victim):
     if snapshot(place.share) != before:  # recovery keeps a step that had ended
         equal(call(place, "undo", "--yes")[0], 0)
     equal(snapshot(place.share), before)
+
+
+@sandbox_test
+def up_tells(place):
+    """up after a kill says that it has rolled the interrupted step back"""
+    need()
+    words = (*LOCAL, "--no-network")
+    equal(call(place, "up", *words)[0], 0)
+    equal(call(place, "exec", "-d", "--", "sh", "-c", "echo > new; sleep 1000")[0], 0)
+    assert eventually(lambda: os.path.exists(place.share + "/new"), 20)
+    os.kill(pid_of(place, "share"), signal.SIGKILL)
+    assert eventually(lambda: not left_of(place), 20), left_of(place)
+    status, out, err = call(place, "up")
+    equal((status, out), (0, "share\n"))
+    contains(err, "rolled back an interrupted step: sh -c 'echo > new; sleep 1000'")
+    equal(os.listdir(place.share), [])
+    equal(call(place, "rm", "-f", "share")[0], 0)
 
 
 @sandbox_test

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from local_case import LOCAL, USER, call, give, good, need, run  # noqa: E402
 from pty_client import Terminal  # noqa: E402
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import (PROGRAM, Agent, contains, equal,  # noqa: E402
+from stdio_client import (PROGRAM, Agent, Skip, contains, equal,  # noqa: E402
                           eventually, main, snapshot)
 
 WORK = """
@@ -32,6 +32,18 @@ def fill(share):
         file.write("x" * 1000)
     with open(share + "/big", "wb") as file:
         file.write(os.urandom(300000))
+
+
+@sandbox_test
+def other_users(place):
+    """another user of root's sandbox can enter the folder, if its mode allows it"""
+    need()
+    if os.geteuid() != 0:
+        raise Skip("only root's sandbox has other users without ranges")
+    os.chmod(place.share, 0o755)
+    with open(place.share + "/f", "w") as file:
+        file.write("text")
+    equal(good(place, "cat", "f", options=("--no-network", "--user=nobody")), "text")
 
 
 def check_undo(place, user):
