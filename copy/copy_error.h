@@ -18,7 +18,7 @@ struct copy_error {
 /* What a copy did. */
 struct copy_result {
     uint64_t entries; /* files, directories, links and others */
-    uint64_t skipped; /* sockets, and refused device nodes */
+    uint64_t skipped; /* sockets, refused device nodes, undo logs */
 };
 
 /* Set the text. Return false. */

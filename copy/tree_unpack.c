@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/log_name.h"
 #include "copy/entry_name.h"
 #include "copy/new_file.h"
 #include "copy/stale_files.h"
@@ -261,11 +262,13 @@ static bool take_file(struct unpacker *u, int dir_fd, const char *leaf)
     return publish(u, &file, leaf);
 }
 
+/* An undo log that came with a copy would be obeyed on the host. */
 static bool is_refused(const struct unpacker *u)
 {
     mode_t type = archive_entry_filetype(u->entry);
 
-    return (type == AE_IFCHR || type == AE_IFBLK) && !u->rules.special;
+    return ((type == AE_IFCHR || type == AE_IFBLK) && !u->rules.special) ||
+           log_name_is_in(u->name);
 }
 
 static bool take_entry(struct unpacker *u)

@@ -4,17 +4,30 @@
  */
 #include "agent/base/log_place.h"
 
+#include <stdbool.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/errors.h"
 #include "interceptor/interceptor.h"
 
-static gboolean check_no_link(const char *path, GError **error)
+/* or_roots: it may belong to root, too. */
+static gboolean check_place(const char *path, bool or_roots, GError **error)
 {
     struct stat st;
 
-    if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode))
+    if (lstat(path, &st) < 0)
         return TRUE;
+    if (!S_ISLNK(st.st_mode)) {
+        if (st.st_uid == geteuid() || (or_roots && st.st_uid == 0))
+            return TRUE;
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "%s: belongs to another user (%u), and what an undo log "
+                    "says is done with your rights; run as that user, or name "
+                    "the log (\"undo_dir\", or --undo-dir)",
+                    path, (unsigned)st.st_uid);
+        return FALSE;
+    }
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                 "%s: a symbolic link, which is not followed to an undo log; "
                 "remove it, or name the log (\"undo_dir\", or --undo-dir)",
@@ -28,8 +41,8 @@ char *log_place_of(const char *folder, const char *undo_dir, GError **error)
                                     : ic_default_undo_dir(folder, error);
     g_autofree char *logs = log ? g_path_get_dirname(log) : NULL;
 
-    if (!log || (!undo_dir &&
-                 (!check_no_link(logs, error) || !check_no_link(log, error))))
+    if (!log || (!undo_dir && (!check_place(logs, true, error) ||
+                               !check_place(log, false, error))))
         return NULL;
     return g_steal_pointer(&log);
 }

@@ -10,7 +10,8 @@
 /* Return the log's path: undo_dir if it is given, else ic_default_undo_dir().
  * That lies beside the folder, where it may have come with the content of the
  * folder above, so it must be no symbolic link, which could lead to another
- * folder's log. A new string; NULL and error (ERROR_INVALID_DIRECTORY). */
+ * folder's log, and belong to the caller, even if that is root. A new string;
+ * NULL and error (ERROR_INVALID_DIRECTORY). */
 char *log_place_of(const char *folder, const char *undo_dir, GError **error);
 
 #endif

@@ -30,7 +30,7 @@ void cli_lookup_place(struct cli_place *place)
     if (owner == LOG_FOREIGN) {
         fprintf(stderr,
                 CLI_PROGRAM ": %s: its undo log belongs to another user and "
-                            "is not used; name the folder with -C to use it\n",
+                            "is not used; name it with --undo-dir to use it\n",
                 shown);
         return;
     }

@@ -21,19 +21,21 @@ static char *state_dir(const char *real, const char *name)
                             NULL);
 }
 
-/* Moving files into the log requires the same filesystem. */
-static gboolean can_be_beside(const char *parent, const struct stat *share)
+/* Moving files into the log requires the same filesystem. A log that exists
+ * stays in use: a client of the folder above can change that one's mode. */
+static gboolean can_be_beside(const char *parent, const char *log,
+                              const struct stat *share)
 {
     struct stat st;
 
-    return access(parent, W_OK | X_OK) == 0 && stat(parent, &st) == 0 &&
-           st.st_dev == share->st_dev;
+    return (access(parent, W_OK | X_OK) == 0 || access(log, F_OK) == 0) &&
+           stat(parent, &st) == 0 && st.st_dev == share->st_dev;
 }
 
 char *ic_default_undo_dir(const char *share, GError **error)
 {
     g_autofree char *real = realpath(share, NULL);
-    g_autofree char *parent = NULL, *name = NULL;
+    g_autofree char *parent = NULL, *name = NULL, *log = NULL;
     struct stat st;
 
     if (!real || stat(real, &st) < 0) {
@@ -50,7 +52,8 @@ char *ic_default_undo_dir(const char *share, GError **error)
     }
     parent = g_path_get_dirname(real);
     name = g_path_get_basename(real);
-    if (can_be_beside(parent, &st))
-        return g_build_filename(parent, ".stepback", name, NULL);
+    log = g_build_filename(parent, ".stepback", name, NULL);
+    if (can_be_beside(parent, log, &st))
+        return g_steal_pointer(&log);
     return state_dir(real, name);
 }

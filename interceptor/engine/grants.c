@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "interceptor/engine/core.h"
 #include "interceptor/engine/restoring.h"
+#include "interceptor/log/undo_log_origin.h"
 #include "interceptor/sys/sys.h"
 
 /* Report the first refusal of each step. */
@@ -63,6 +64,8 @@ int grants_check_node(struct ic *ic, mode_t mode, dev_t rdev)
 
 int grants_check_xattr(struct ic *ic, const char *name)
 {
+    if (strcmp(name, UNDO_LOG_ORIGIN) == 0 && !restoring_is_set())
+        return -EPERM;
     return strcmp(name, "security.capability") == 0 && !ic->grants.suid
                ? refuse_suid(ic)
                : 0;

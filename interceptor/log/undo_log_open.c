@@ -277,7 +277,7 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
     }
     project_stop(log->dir); /* new entries must not inherit a project either */
     if (check_new(log, path, error) &&
-        undo_log_check_origin(log->dir, path, error) &&
+        (look || undo_log_check_origin(log->dir, path, error)) &&
         take_lock(log, path, error) && check_version(log, path, error) &&
         open_parts(log, path, error)) {
         ic_hide_undo_dir(path);

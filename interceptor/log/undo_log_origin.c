@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -15,7 +16,7 @@
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/sys/sys.h"
 
-#define ATTRIBUTE "user.stepback.log"
+#define UNKNOWN "-0.000000000" /* btime */
 
 enum { MAX_MARK = 128 };
 
@@ -37,16 +38,28 @@ static char *make_mark(int dir, int *ret_rc)
                                     born.tv_nsec);
 }
 
+/* Return whether two marks are of one folder; a btime may be unknown. */
+static bool is_same(const char *one, const char *other)
+{
+    const char *born = strchr(one, '-'), *other_born = strchr(other, '-');
+
+    return born && other_born && born - one == other_born - other &&
+           memcmp(one, other, (size_t)(born - one)) == 0 &&
+           (strcmp(born, other_born) == 0 || strcmp(born, UNKNOWN) == 0 ||
+            strcmp(other_born, UNKNOWN) == 0);
+}
+
 /* Return 1 if the folder has this mark, 0 if it has another one or none, or
  * -errno. */
 static int has_mark(int dir, const char *mark)
 {
     char found[MAX_MARK];
-    ssize_t len = fgetxattr(dir, ATTRIBUTE, found, sizeof(found));
+    ssize_t len = fgetxattr(dir, UNDO_LOG_ORIGIN, found, sizeof(found) - 1);
 
     if (len < 0)
         return errno == ENODATA || errno == ERANGE ? 0 : -errno;
-    return (size_t)len == strlen(mark) && memcmp(found, mark, (size_t)len) == 0;
+    found[len] = '\0';
+    return is_same(found, mark);
 }
 
 static int refuse_entry(int fd, const struct dirent *entry, void *opaque)
@@ -73,7 +86,7 @@ static int check_or_mark(int dir, const char *mark)
     rc = sys_dir_each(dir, ".", refuse_entry, NULL);
     if (rc < 0)
         return rc == -ENOTEMPTY ? 0 : rc;
-    rc = sys_setxattr_fd(dir, ATTRIBUTE, mark, strlen(mark), 0);
+    rc = sys_setxattr_fd(dir, UNDO_LOG_ORIGIN, mark, strlen(mark), 0);
     return rc == 0 || rc == -EOPNOTSUPP ? 1 : rc;
 }
 
@@ -96,7 +109,7 @@ gboolean undo_log_check_origin(int dir, const char *path, GError **error)
             "%s: not an undo log that was made here, but a copy, or one "
             "that came with other files; undoing what it says could "
             "harm this host. Move it away, or, only if you know that "
-            "it is yours, mark it: setfattr -n " ATTRIBUTE " -v %s %s",
+            "it is yours, mark it: setfattr -n " UNDO_LOG_ORIGIN " -v %s %s",
             path, mark, word);
     return FALSE;
 }

@@ -12,12 +12,15 @@
  * before its user has marked it.
  *
  * A filesystem without extended attributes of users has no marks: there, the
- * attribute is not required.
+ * attribute is not required. Nor is it for a caller that only looks.
  */
 #ifndef INTERCEPTOR_LOG_UNDO_LOG_ORIGIN_H
 #define INTERCEPTOR_LOG_UNDO_LOG_ORIGIN_H
 
 #include <glib.h>
+
+/* The attribute. No client may set it. */
+#define UNDO_LOG_ORIGIN "user.stepback.log"
 
 /* Check the mark of the log's folder, dir; mark an empty one. path: for errors
  * (ERROR_INVALID_DIRECTORY, ERROR_IO_ERROR). */

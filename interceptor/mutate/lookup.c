@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "common/log_name.h"
 #include "common/fd.h"
 #include "interceptor/engine/engine.h"
 #include "interceptor/mutate/mutate_name.h"
@@ -83,7 +84,7 @@ static int check_name(struct ic_inode *dir, const char *name)
     struct stat st;
     int rc = mutate_is_name(name) ? inode_check(dir) : -EINVAL;
 
-    if (rc < 0 || !mutate_is_log_name(name))
+    if (rc < 0 || !log_name_is(name))
         return rc;
     rc = sys_stat_name(dir->fd, name, &st);
     return rc < 0 ? rc : -EACCES;
@@ -170,9 +171,18 @@ int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
-/* Return whether this directory is the share's root or below it. A directory
- * that the client still has open may be in the undo log by now, or moved away:
- * from there ".." leads anywhere. */
+static bool is_log_folder(int above, const struct stat *st)
+{
+    struct stat logs;
+
+    return sys_stat_name(above, ".stepback", &logs) == 0 &&
+           logs.st_ino == st->st_ino && logs.st_dev == st->st_dev;
+}
+
+/* Return whether this directory is the share's root or below it, and not in an
+ * undo log of a folder there. A directory that the client still has open may be
+ * in the undo log by now, or in another one, or moved away: from there ".."
+ * leads anywhere. */
 static int check_below_root(struct ic *ic, int dirfd)
 {
     fd_auto int at = sys_openat(dirfd, ".", O_PATH | O_DIRECTORY, 0);
@@ -185,6 +195,8 @@ static int check_below_root(struct ic *ic, int dirfd)
         rc = up < 0 ? up : sys_stat_fd(up, &above);
         if (rc == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev)
             rc = -ENOENT; /* the host's root */
+        if (rc == 0 && is_log_folder(up, &st))
+            rc = -EACCES;
         fd_close(&at);
         at = up;
         st = above;

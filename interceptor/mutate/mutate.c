@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/log_name.h"
 #include "common/fd.h"
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/gate.h"
@@ -45,7 +46,7 @@ int mutate_begin(struct ic *ic, struct ic_inode *dir, const char *name)
 
     if (name && !mutate_is_name(name))
         return -EINVAL;
-    if (name && mutate_is_log_name(name))
+    if (name && log_name_is(name))
         return -EPERM;
     rc = engine_enter(ic, dir);
     if (rc < 0)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/log_name.h"
 #include "common/fd.h"
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/gate.h"
@@ -432,7 +433,7 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
         flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
         !mutate_is_name(new_name))
         return -EINVAL;
-    if (mutate_is_log_name(new_name))
+    if (log_name_is(new_name))
         return -EPERM;
     if (engine_is_mounted(ic, new_dir))
         return -EXDEV;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/log_name.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "interceptor/engine/engine.h"
@@ -112,7 +113,7 @@ static gboolean check_path(const char *path, char **parts, GError **error)
         if (!mutate_is_name(*parts))
             return write_file_fail(error, ERROR_INVALID_FIELD, path,
                                    "not a valid path of a file");
-        if (mutate_is_log_name(*parts))
+        if (log_name_is(*parts))
             return write_file_fail(error, ERROR_IO_ERROR, path,
                                    "undo logs are changed by undo and redo "
                                    "only");

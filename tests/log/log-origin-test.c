@@ -152,10 +152,13 @@ static const char *const odd_names[] = {
     ".stepback",
     ".Stepback",
     ".STEPBACK",
-    ".\xc5\xbftepback",     /* a long s */
-    ".stepbac\xe2\x84\xaa", /* a Kelvin sign */
-    ".step\xe2\x80\x8b"
-    "back" /* a character of no width */
+    ".stepback.",
+    ".stepback ",
+    "STEPBA~1",
+    ".\xc5\xbftepback",       /* a long s */
+    ".\xef\xac\x86\x65pback", /* a ligature */
+    ".stepbac\xe2\x84\xaa",   /* a Kelvin sign */
+    ".\xe2\x80\x8bstepback",  /* a character of no width */
 };
 
 static void cannot_make(gconstpointer backend)
@@ -181,6 +184,8 @@ static void cannot_make(gconstpointer backend)
         EXPECT(b->mkdir(w, name, 0755), EPERM);
         OK(b->chdir(w, NULL));
     }
+    EXPECT(b->setxattr(w, "dir", "user.stepback.log", "1-1.000000000", 13),
+           EPERM);
     OK(b->mkdir(w, ".stepback2", 0755));
     OK(b->mkdir(w, ".stepbac", 0755));
     OK(b->mkdir(w, "\xc3\xa4.stepbac", 0755));

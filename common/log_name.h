@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log_name - the name of the folder with the undo logs of the folders beside
+ * it.
+ *
+ * What a log says is done on the host. So nothing that a guest decides may
+ * make, change, move or enter such a folder, at any depth. Also used by the
+ * shim: without GLib. Threads: any.
+ */
+#ifndef COMMON_LOG_NAME_H
+#define COMMON_LOG_NAME_H
+
+#include <stdbool.h>
+
+/* Return whether name is that name, or one that a filesystem may take for it:
+ * in other case (casefold of ext4, which also ignores some characters that are
+ * not ASCII: here, all are), with dots and spaces at its end, or short (vfat).
+ */
+bool log_name_is(const char *name);
+
+/* Return whether a name of the path is. */
+bool log_name_is_in(const char *path);
+
+#endif
