@@ -196,7 +196,7 @@ static int check_below_root(struct ic *ic, int dirfd)
         if (rc == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev)
             rc = -ENOENT; /* the host's root */
         if (rc == 0 && is_log_folder(up, &st))
-            rc = -EACCES;
+            rc = -ENOENT;
         fd_close(&at);
         at = up;
         st = above;
