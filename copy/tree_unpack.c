@@ -232,6 +232,10 @@ static bool take_link(struct unpacker *u, int dir_fd, const char *leaf)
     /* In place: a mapped name is never longer. */
     if (!map_name(u, u->source, u->source))
         return false;
+    /* The file of a log would have a second name, outside it. */
+    if (log_name_is_in(u->source))
+        return copy_fail(u->error, "%s: its link leads into an undo log",
+                         u->clean);
     dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
     from_dir = enter_parent(u, u->source, &from);
     result = dir_fd < 0 || from_dir < 0

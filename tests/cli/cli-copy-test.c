@@ -270,6 +270,39 @@ static void test_names(struct box *box, gconstpointer data)
     close(plan.dir_fd);
 }
 
+/* It would be obeyed on the host. */
+static void test_undo_log(struct box *box, gconstpointer data)
+{
+    static const struct member members[] = {
+        { "x", S_IFDIR | 0755 },
+        { "x/.stepback", S_IFDIR | 0755 },
+        { "x/.stepback/y", S_IFDIR | 0755 },
+        { "x/.Stepback", S_IFREG | 0644 },
+        { "x/y", S_IFREG | 0644 },
+        {},
+    };
+    static const struct member links[] = {
+        { "x", S_IFDIR | 0755 },
+        { "x/new", S_IFREG | 0644, "x/.stepback/y/version" },
+        {},
+    };
+    g_autofree char *logs = g_build_filename(box->target, "x/.stepback/y",
+                                             NULL);
+    g_autofree char *version = g_build_filename(logs, "version", NULL);
+
+    g_assert_true(receive(box, "/x", "target", members, &none));
+    g_assert_cmpint(box->result.skipped, ==, 3);
+    g_assert_cmpint(box->result.entries, ==, 2);
+    g_assert_false(exists(box, "target/x/.stepback"));
+    g_assert_false(exists(box, "target/x/.Stepback"));
+    g_assert_true(exists(box, "target/x/y"));
+    /* Nor does a file of one get a name outside it. */
+    g_assert_cmpint(g_mkdir_with_parents(logs, 0700), ==, 0);
+    g_assert_true(g_file_set_contents(version, "1", 1, NULL));
+    g_assert_false(receive(box, "/x", "target", links, &none));
+    g_assert_false(exists(box, "target/x/new"));
+}
+
 static void test_special(struct box *box, gconstpointer data)
 {
     static const struct member members[] = {
@@ -393,6 +426,7 @@ int main(int argc, char **argv)
     ADD("only the name that was asked for is created", test_other_name);
     ADD("no link leads the copy elsewhere", test_links);
     ADD("a name in a directory is never a link that is followed", test_names);
+    ADD("no undo log comes with a copy, nor gets a second name", test_undo_log);
     ADD("device nodes and set-id bits need root, -a and --allow-special",
         test_special);
     ADD("an existing directory keeps its mode", test_attributes_of_targets);
