@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define LOG_NAME   ".stepback"
 #define SHORT_NAME "stepba~"
 
 /* Characters that case folding turns into ASCII (Unicode, CaseFolding.txt). */

@@ -12,7 +12,9 @@
 
 #include <stdbool.h>
 
-/* Return whether name is that name, or one that a filesystem may take for it:
+#define LOG_NAME ".stepback"
+
+/* Return whether name is LOG_NAME, or one that a filesystem may take for it:
  * in other case (casefold of ext4, which also ignores some characters that are
  * not ASCII: here, all are), with dots and spaces at its end, or short (vfat).
  */

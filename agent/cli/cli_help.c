@@ -49,7 +49,7 @@ void cli_help_print(FILE *out, const struct cli_command *commands, size_t count)
           out);
 }
 
-/* What people who know git, Docker or tmux try, and the command for it. */
+/* Commands of git, Docker and tmux, and the nearest one here. */
 static const char *const synonyms[][2] = {
     { "checkout", "undo" }, { "delete", "rm" },      { "down", "stop" },
     { "enter", "shell" },   { "info", "inspect" },   { "list", "ps" },

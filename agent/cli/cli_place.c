@@ -17,6 +17,7 @@
 #include "agent/base/log_above.h"
 #include "agent/client/undo_client.h"
 #include "common/errors.h"
+#include "common/log_name.h"
 #include "common/message.h"
 #include "interceptor/interceptor.h"
 
@@ -234,7 +235,7 @@ void cli_place_warn_all(const GPtrArray *texts)
 
 char *cli_place_inside(const char *dir)
 {
-    g_autofree char *logs = g_build_filename(dir, ".stepback", NULL);
+    g_autofree char *logs = g_build_filename(dir, LOG_NAME, NULL);
     GDir *list = g_dir_open(logs, 0, NULL);
     const char *name;
     char *found = NULL;

@@ -11,9 +11,8 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/sandbox/sandbox_record.h"
+#include "common/log_name.h"
 #include "interceptor/interceptor.h"
-
-#define LOGS ".stepback"
 
 static void log_free(gpointer data)
 {
@@ -53,7 +52,7 @@ static void examine(const char *path, GPtrArray *found)
 /* dir: a real path. */
 static void search(const char *dir, GPtrArray *found)
 {
-    g_autofree char *logs = g_build_filename(dir, LOGS, NULL);
+    g_autofree char *logs = g_build_filename(dir, LOG_NAME, NULL);
     g_autoptr(GDir) names = g_dir_open(logs, 0, NULL);
     const char *name;
 

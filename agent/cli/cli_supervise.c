@@ -268,8 +268,7 @@ static gboolean on_tick(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* What a process that was killed had not finished is rolled back at the start.
- */
+/* Tell the starter which step, interrupted by a crash, is rolled back. */
 static void tell_recovery(const struct supervisor *self, json_t *payload)
 {
     g_autofree char *line = cli_summary_recovery(payload);

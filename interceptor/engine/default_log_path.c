@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
+#include "common/log_name.h"
 #include "interceptor/interceptor.h"
 
 static char *state_dir(const char *real, const char *name)
@@ -52,7 +53,7 @@ char *ic_default_undo_dir(const char *share, GError **error)
     }
     parent = g_path_get_dirname(real);
     name = g_path_get_basename(real);
-    log = g_build_filename(parent, ".stepback", name, NULL);
+    log = g_build_filename(parent, LOG_NAME, name, NULL);
     if (can_be_beside(parent, log, &st))
         return g_steal_pointer(&log);
     return state_dir(real, name);

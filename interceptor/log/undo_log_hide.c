@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/log_name.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
@@ -105,7 +106,7 @@ void ic_hide_undo_dir(const char *path)
     g_autofree char *name = g_path_get_basename(parent);
     fd_auto int above = -1, log = -1;
 
-    if (strcmp(name, ".stepback") != 0)
+    if (strcmp(name, LOG_NAME) != 0)
         return;
     above = undo_log_open_own(AT_FDCWD, parent);
     log = undo_log_open_own(AT_FDCWD, path);

@@ -20,6 +20,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/log_name.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_names.h"
@@ -66,7 +67,7 @@ static bool open_log(struct orphan *orphan)
     g_autofree char *found = NULL;
 
     orphan->name = g_path_get_basename(orphan->path);
-    if (strcmp(last, ".stepback") != 0)
+    if (strcmp(last, LOG_NAME) != 0)
         return false;
     orphan->above = undo_log_open_own(AT_FDCWD, parent);
     if (orphan->above >= 0)

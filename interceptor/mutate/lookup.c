@@ -175,7 +175,7 @@ static bool is_log_folder(int above, const struct stat *st)
 {
     struct stat logs;
 
-    return sys_stat_name(above, ".stepback", &logs) == 0 &&
+    return sys_stat_name(above, LOG_NAME, &logs) == 0 &&
            logs.st_ino == st->st_ino && logs.st_dev == st->st_dev;
 }
 

@@ -29,9 +29,10 @@ char *write_file_command(const struct ic_file_write *request);
 gboolean write_file_fail(GError **error, int code, const char *path,
                          const char *what);
 gboolean write_file_fail_errno(GError **error, const char *path, int rc);
-/* A safeguard has denied the step: ERROR_DENIED. */
+/* Fail because a safeguard has denied the step: ERROR_DENIED. */
 gboolean write_file_fail_denied(GError **error, const char *path);
-/* The same, in place of *error, if that is why a change in the step failed. */
+/* After a change in the step failed: if a safeguard has denied the step,
+ * replace *error by ERROR_DENIED. */
 void write_file_check_denied(struct ic *ic, int64_t id, const char *path,
                              GError **error);
 

@@ -413,6 +413,11 @@ def log_above_of_another_user(place):
             contains(err, "stepback: %s: its undo log belongs to another user "
                      "and is not used" % place.share)
             equal((words, status), (words, 0 if words == ["history"] else 1))
+        # Nor is it used for the folder itself.
+        status, out, err = call(place, "undo", "--yes", "-C", place.share)
+        equal(status, 1)
+        contains(err, "a symbolic link, which is not followed" if link else
+                 "belongs to another user (1234)")
         if not link:
             os.chown(path, 0, 0)
     equal(sorted(os.listdir(place.share)), ["below", "one"])

@@ -105,6 +105,21 @@ static void moved_away(struct guard *f, gconstpointer data)
     ic_inode_unref(dir);
 }
 
+/* As another engine moves what is removed in a folder of the share. */
+static void moved_into_another_log(struct guard *f, gconstpointer data)
+{
+    struct ic_inode *dir = guard_lookup(f, ic_root(f->ic), "dir"), *parent;
+    g_autofree char *inside = world_host_path(f->world, "dir");
+    g_autofree char *blob = world_host_path(f->world, ".stepback/x/blobs/i1");
+
+    world_host_dir(f->world, ".stepback");
+    world_host_dir(f->world, ".stepback/x");
+    world_host_dir(f->world, ".stepback/x/blobs");
+    OK(rename(inside, blob));
+    g_assert_cmpint(ic_lookup_parent(f->ic, dir, &parent), ==, -ENOENT);
+    ic_inode_unref(dir);
+}
+
 static void log_in_share(struct guard *f, gconstpointer data)
 {
     g_autofree char *inside = world_host_path(f->world, "dir/new/log");
@@ -253,6 +268,7 @@ static const struct guard_case cases[] = {
     { "/guard/removed-directory/later-step", removed_directory,
       GINT_TO_POINTER(1) },
     { "/guard/moved-away", moved_away },
+    { "/guard/moved-into-another-log", moved_into_another_log },
     { "/guard/log-in-share", log_in_share },
     { "/guard/second-owner", second_owner },
     { "/guard/log-directory-must-be-empty", log_among_files },

@@ -125,7 +125,7 @@ static void without_a_mark(void)
     folders_init(&f);
     OK(removexattr(f.log, "user.stepback.log"));
     expect_refused(f.share, f.log);
-    /* What would be made in a new log is missing. */
+    /* Nor without the file that a log gets first. */
     version = g_build_filename(f.log, "version", NULL);
     OK(unlink(version));
     expect_refused(f.share, f.log);
