@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "common/log_name.h"
+
 #define BUFFER_SIZE 32768
 
 struct dir_stream {
@@ -76,8 +78,7 @@ int dir_stream_seek(struct dir_stream *stream, int64_t offset)
     return 0;
 }
 
-int dir_stream_peek(struct dir_stream *stream,
-                    const struct dir_entry **ret_entry)
+static int peek(struct dir_stream *stream, const struct dir_entry **ret_entry)
 {
     if (stream->pos == stream->end) {
         int r = need_buffer(stream);
@@ -104,6 +105,16 @@ void dir_stream_advance(struct dir_stream *stream)
 
     stream->next = entry->off;
     stream->pos += entry->reclen;
+}
+
+int dir_stream_peek(struct dir_stream *stream,
+                    const struct dir_entry **ret_entry)
+{
+    int r;
+
+    while ((r = peek(stream, ret_entry)) > 0 && log_name_is((*ret_entry)->name))
+        dir_stream_advance(stream);
+    return r;
 }
 
 void dir_stream_pause(struct dir_stream *stream)

@@ -2,6 +2,9 @@
  *
  * dir_stream - the entries of an open directory, by offset.
  *
+ * Entries that lead to undo logs (log_name.h) are left out: no client can enter
+ * them, so a search or "git status" would report an error for each.
+ *
  * Offsets are the kernel's own d_off, which the client passes to continue from
  * there or from any earlier position.
  *

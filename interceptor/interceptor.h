@@ -343,16 +343,15 @@ gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
  * instead of JSON. */
 void ic_set_log(int level, const char *program);
 
-/* Return the default path of a folder's log: <parent>/.stepback/<name>, or, if
- * the parent is not writable or is another filesystem,
+/* Return the default path of a folder's log: <parent>/.stepback/.git/<name>,
+ * or, if the parent is not writable or is another filesystem,
  * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
  * (ERROR_INVALID_DIRECTORY) if the folder does not exist or is "/". */
 char *ic_default_undo_dir(const char *share, GError **error);
 
-/* Hide an existing log from the git repository around it, and keep "git clean
- * -x" from removing it, if it is at a default path beside the folder. Opening a
- * log does this if its parent is reachable; a sandbox must call it before the
- * parent becomes unreachable. */
+/* Keep "git clean" from removing an existing log, if it is at a default path
+ * beside the folder. Opening a log does this if its parent is reachable; a
+ * sandbox must call it before the parent becomes unreachable. */
 void ic_hide_undo_dir(const char *path);
 
 /* The use of a log: ic_log_examine(). */

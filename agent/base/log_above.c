@@ -24,15 +24,17 @@ static bool is_ours(const char *path, mode_t type, bool or_roots)
 static enum log_owner find_owner(const char *dir)
 {
     g_autofree char *log = ic_default_undo_dir(dir, NULL);
-    g_autofree char *version = NULL, *logs = NULL;
+    g_autofree char *version = NULL, *logs = NULL, *top = NULL;
 
     if (!log)
         return LOG_NONE;
     version = g_build_filename(log, "version", NULL);
     logs = g_path_get_dirname(log);
+    top = g_path_get_dirname(logs);
     if (access(log, F_OK) < 0)
         return LOG_NONE;
-    if (!is_ours(logs, S_IFDIR, true) || !is_ours(log, S_IFDIR, false))
+    if (!is_ours(top, S_IFDIR, true) || !is_ours(logs, S_IFDIR, true) ||
+        !is_ours(log, S_IFDIR, false))
         return LOG_FOREIGN;
     return is_ours(version, S_IFREG, false) ? LOG_OURS : LOG_NONE;
 }

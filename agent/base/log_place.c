@@ -40,8 +40,10 @@ char *log_place_of(const char *folder, const char *undo_dir, GError **error)
     g_autofree char *log = undo_dir ? g_strdup(undo_dir)
                                     : ic_default_undo_dir(folder, error);
     g_autofree char *logs = log ? g_path_get_dirname(log) : NULL;
+    g_autofree char *top = log ? g_path_get_dirname(logs) : NULL;
 
-    if (!log || (!undo_dir && (!check_place(logs, true, error) ||
+    if (!log || (!undo_dir && (!check_place(top, true, error) ||
+                               !check_place(logs, true, error) ||
                                !check_place(log, false, error))))
         return NULL;
     return g_steal_pointer(&log);

@@ -235,7 +235,7 @@ void cli_place_warn_all(const GPtrArray *texts)
 
 char *cli_place_inside(const char *dir)
 {
-    g_autofree char *logs = g_build_filename(dir, LOG_NAME, NULL);
+    g_autofree char *logs = g_build_filename(dir, LOG_FOLDER, NULL);
     GDir *list = g_dir_open(logs, 0, NULL);
     const char *name;
     char *found = NULL;

@@ -52,15 +52,14 @@ static void examine(const char *path, GPtrArray *found)
 /* dir: a real path. */
 static void search(const char *dir, GPtrArray *found)
 {
-    g_autofree char *logs = g_build_filename(dir, LOG_NAME, NULL);
+    g_autofree char *logs = g_build_filename(dir, LOG_FOLDER, NULL);
     g_autoptr(GDir) names = g_dir_open(logs, 0, NULL);
     const char *name;
 
     while (names && (name = g_dir_read_name(names))) {
         g_autofree char *path = g_build_filename(logs, name, NULL);
 
-        if (strcmp(name, ".gitignore") != 0)
-            examine(path, found);
+        examine(path, found);
     }
 }
 

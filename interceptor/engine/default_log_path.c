@@ -53,7 +53,7 @@ char *ic_default_undo_dir(const char *share, GError **error)
     }
     parent = g_path_get_dirname(real);
     name = g_path_get_basename(real);
-    log = g_build_filename(parent, LOG_NAME, name, NULL);
+    log = g_build_filename(parent, LOG_FOLDER, name, NULL);
     if (can_be_beside(parent, log, &st))
         return g_steal_pointer(&log);
     return state_dir(real, name);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_hide - hide an undo log from the git repository around it.
+ * undo_log_hide - keep git from removing an undo log.
  *
- * A log at its default path, .stepback/NAME beside the shared folder, may lie
- * in a git repository. Two measures protect it from git:
+ * A log at its default path, .stepback/.git/NAME beside the shared folder, may
+ * lie in a git repository. git lists nothing there, and checks nothing out
+ * (log_name.h). But "git clean" removes what it does not know, except nested
+ * repositories, unless -f is given twice. So a log has a folder .git with the
+ * minimum that makes git recognise a repository. Its format version is unknown
+ * to every git, so git refuses to work in it.
  *
- * - .stepback/.gitignore hides all logs from "git status" and "git add".
- * - "git clean -x" removes ignored files, but no nested repository, unless -f
- *   is given twice. So a log has a folder .git with the minimum that makes git
- *   recognise a repository. Its format version is unknown to every git, so git
- *   refuses to work in it.
- *
- * A log at another path gets neither: without a .gitignore above it, "git add"
- * would fail on a repository without a commit.
+ * A log at another path gets none: "git add" would fail on a repository without
+ * a commit.
  *
  * Failures are ignored: the log works without this.
  */
@@ -29,8 +27,6 @@
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
-
-#define HIDE_EVERYTHING "# The undo logs of stepback(1).\n*\n"
 
 static const struct {
     const char *name, *text;
@@ -103,15 +99,11 @@ static bool is_hidden(int log)
 void ic_hide_undo_dir(const char *path)
 {
     g_autofree char *parent = g_path_get_dirname(path);
-    g_autofree char *name = g_path_get_basename(parent);
-    fd_auto int above = -1, log = -1;
+    fd_auto int log = -1;
 
-    if (strcmp(name, LOG_NAME) != 0)
+    if (!g_str_has_suffix(parent, "/" LOG_FOLDER))
         return;
-    above = undo_log_open_own(AT_FDCWD, parent);
     log = undo_log_open_own(AT_FDCWD, path);
-    if (above < 0 || log < 0)
-        return;
-    if (write_new(above, ".gitignore", HIDE_EVERYTHING) == 0 && !is_hidden(log))
+    if (log >= 0 && !is_hidden(log))
         write_marker(log);
 }

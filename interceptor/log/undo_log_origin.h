@@ -3,13 +3,13 @@
  * undo_log_origin - mark a log's folder as one that was made here.
  *
  * What a log says is done on the host, with the rights of the process that
- * opens it: modes, owners, device nodes. At its default path, .stepback/NAME
- * beside the shared folder, a log may be part of other content: of a repository
- * or an archive, or of a folder above that others can write. So a log is
- * created in an empty folder only, and that folder gets an extended attribute
- * with its own inode number and btime, which no program can choose (btime.h).
- * No other folder is opened as a log: a copy, or one of an earlier version, not
- * before its user has marked it.
+ * opens it: modes, owners, device nodes. At its default path,
+ * .stepback/.git/NAME beside the shared folder, a log may be part of other
+ * content: of a repository or an archive, or of a folder above that others can
+ * write. So a log is created in an empty folder only, and that folder gets an
+ * extended attribute with its own inode number and btime, which no program can
+ * choose (btime.h). No other folder is opened as a log: a copy, or one of an
+ * earlier version, not before its user has marked it.
  *
  * A filesystem without extended attributes of users has no marks: there, the
  * attribute is not required. Nor is it for a caller that only looks.

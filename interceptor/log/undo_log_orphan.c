@@ -34,7 +34,7 @@ enum { SIZE_MAX_DEPTH = 64 };
 struct orphan {
     const char *path;
     char *name;         /* of the log and of its folder */
-    int above;          /* .stepback */
+    int above;          /* LOG_FOLDER */
     int log;            /* the log */
     int lock;           /* its lock, held; -1: it has none */
     GHashTable *roots;  /* inode numbers of the folders of its steps */
@@ -62,12 +62,11 @@ static bool is_half_removed(const struct orphan *orphan)
 static bool open_log(struct orphan *orphan)
 {
     g_autofree char *parent = g_path_get_dirname(orphan->path);
-    g_autofree char *last = g_path_get_basename(parent);
     g_autofree char *wanted = g_strdup_printf("%d\n", UNDO_LOG_FORMAT);
     g_autofree char *found = NULL;
 
     orphan->name = g_path_get_basename(orphan->path);
-    if (strcmp(last, LOG_NAME) != 0)
+    if (!g_str_has_suffix(parent, "/" LOG_FOLDER))
         return false;
     orphan->above = undo_log_open_own(AT_FDCWD, parent);
     if (orphan->above >= 0)
@@ -149,7 +148,7 @@ static int find_root(int fd, const struct dirent *entry, void *opaque)
 /* The sibling of the log's folder, or one that a step knew. */
 static char *find_folder(const struct orphan *orphan)
 {
-    g_autofree char *beside = g_strconcat("../", orphan->name, NULL);
+    g_autofree char *beside = g_strconcat("../../", orphan->name, NULL);
 
     if (!is_gone(orphan->above, beside))
         return g_strdup(orphan->name);
@@ -177,7 +176,7 @@ static enum ic_log_use examine(struct orphan *orphan)
         orphan->reason = g_strdup_printf("a step cannot be read: %s",
                                          g_strerror(-rc));
     else
-        rc = sys_dir_each(orphan->above, "..", find_root, orphan);
+        rc = sys_dir_each(orphan->above, "../..", find_root, orphan);
     if (rc < 0 && !orphan->reason)
         orphan->reason = g_strdup_printf("its parent cannot be read: %s",
                                          g_strerror(-rc));

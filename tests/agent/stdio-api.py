@@ -67,7 +67,7 @@ def every_operation_is_accepted(place):
     equal((folder["path"], folder["label"], folder["access"]),
           (place.share, "share", "read_write"))
     equal(folder["guest_path"], "/mnt/working")
-    equal(folder["undo_dir"], place.root + "/.stepback/share")
+    equal(folder["undo_dir"], place.root + "/.stepback/.git/share")
     report = agent.ask("agent.execute", command="exit 5")["payload"]
     equal((report["exit_code"], report["step_id"]), (5, 1))
     for member in ("duration_ms", "undoable", "affected_paths", "changes"):
@@ -354,8 +354,8 @@ def an_unread_frontend_stops_nothing(place):
     while ('"%s"' % start).encode() not in line:
         line = agent.process.stdout.readline()
     agent.send("agent.execute", command="flood 1500")  # 48 MiB
-    history = place.root + "/.stepback/share/history.jsonl"
-    log = place.root + "/.stepback/share/wal/in_progress"
+    history = place.root + "/.stepback/.git/share/history.jsonl"
+    log = place.root + "/.stepback/.git/share/wal/in_progress"
     # The step ends although its output is not read.
     assert eventually(lambda: os.path.exists(log), 20), "no step was opened"
     assert eventually(lambda: not os.path.exists(log), 60), history

@@ -42,7 +42,7 @@ def folders_have_tags_and_places(place):
            ("share-2", "working1", "/mnt/working/1", "read_write"),
            ("the image", "working2", "/mnt/working/2", "read_only")])
     equal([f["undo_dir"] for f in folders],
-          [place.root + "/.stepback/share", place.root + "/x/.stepback/share",
+          [place.root + "/.stepback/.git/share", place.root + "/x/.stepback/.git/share",
            None])
     equal(len(agent.children()), 5)  # QEMU, its network, three daemons
     for directory in (1, "share-2", place.root + "/x/share"):
@@ -109,8 +109,12 @@ def logs_lie_apart(place):
           {"path": b, "undo_dir": place.root + "/log-b"})
     os.unlink(place.root + "/.stepback")
     os.mkdir(place.root + "/.stepback")
-    os.symlink(log, place.root + "/.stepback/b")
-    check("/.stepback/b: a symbolic link, which is not followed", {"path": b})
+    os.symlink(place.root, place.root + "/.stepback/.git")
+    check("/.stepback/.git: a symbolic link, which is not followed", {"path": b})
+    os.unlink(place.root + "/.stepback/.git")
+    os.mkdir(place.root + "/.stepback/.git")
+    os.symlink(log, place.root + "/.stepback/.git/b")
+    check("/.stepback/.git/b: a symbolic link, which is not followed", {"path": b})
     shutil.rmtree(place.root + "/.stepback")
     equal((os.listdir(b), os.listdir(log)), (["out"], ["folder"]))
     # A link that the guest can turn leads there once.
@@ -380,7 +384,7 @@ def read_only_folders_stay(place):
     equal(os.listdir(place.root + "/a"), [])
     equal(agent.ask("fs.status", directory="lib")["payload"]["read_only"],
           True)
-    equal(os.path.exists(place.root + "/.stepback/lib"), False)
+    equal(os.path.exists(place.root + "/.stepback/.git/lib"), False)
     equal(agent.close(), 0)
 
 

@@ -243,7 +243,7 @@ def whole_ends_need_no_recovery(place):
     agent = open_session(place)
     done(agent, "echo x > f")
     agent.ask("session.stop")
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     equal((os.path.exists(log + "/wal/in_progress"),
            len(os.listdir(log + "/steps"))), (False, 1))
     place.unmount()
@@ -353,14 +353,14 @@ def another_version_is_told(place):
     done(agent, "echo x > f; echo y > /mnt/working/1/f")
     agent.ask("session.stop")
     place.unmount()
-    version = place.root + "/.stepback/a/version"
+    version = place.root + "/.stepback/.git/a/version"
     write(version, "99\n")
     agent = Agent(place)
     folders = [{"path": place.root + "/" + name} for name in "ab"]
     equal(agent.start(working_directories=folders)["status"], "ok")
     event = agent.first("event.undo_version_mismatch")
     equal((event["directory"], event["undo_dir"]),
-          ("a", place.root + "/.stepback/a"))
+          ("a", place.root + "/.stepback/.git/a"))
     equal(agent.ask("fs.status", directory="a")["payload"]["undo"], False)
     equal(agent.error("undo.rollback", directory="a")[0], 3003)
     equal(agent.error("undo.history", directory="a")[0], 3003)

@@ -46,7 +46,7 @@ def expect_other_folder(place, then, *words):
 @test
 def log_of_another_folder(place):
     """a log whose steps were made elsewhere: each command says so"""
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     other = place.root + "/other"
     os.mkdir(other)
     wrong = ("-C", other, "--undo-dir", log)
@@ -91,7 +91,7 @@ def log_of_another_folder(place):
 @test
 def other_folder_stays(place):
     """a folder's steps are neither undone nor redone in another folder"""
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     other = place.root + "/other"
     os.mkdir(other)
     wrong = ("-C", other, "--undo-dir", log)
@@ -155,11 +155,11 @@ def recovery_elsewhere(place):
         with open(place.share + "/made", "w") as file:
             file.write("mine")
         status, err = says("--shared-dir", place.share, "--mount", daemon.seen,
-                           "--undo-dir", place.root + "/.stepback/share")
+                           "--undo-dir", place.root + "/.stepback/.git/share")
         equal(status, 1)
         contains(err, "(another one at the same path)")
         status, out, err = call(place, "undo", "--discard", "-C", place.share,
-                                "--undo-dir", place.root + "/.stepback/share")
+                                "--undo-dir", place.root + "/.stepback/.git/share")
         equal((status, out),
               (0, b"1 step forgotten. The undo log is empty now.\n"))
         contains(err, "this is the log of another folder than")
@@ -174,7 +174,7 @@ def recovery_elsewhere(place):
 @test
 def through_the_mount(place):
     """the folder is known where its daemon mounts it, and by a full name"""
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     os.mkdir(place.root + "/other")
     name, place.share = place.share, os.path.relpath(place.share)
     with Daemon(place) as daemon:
@@ -196,7 +196,7 @@ def overlay_made_anew(place):
     with overlay(place, ["share/old"]) as over:
         place.share = over + "/share"
         words = ("-C", place.share, "--undo-dir",
-                 place.root + "/.stepback/share")
+                 place.root + "/.stepback/.git/share")
         # The folder is copied up by the first step, and is the same one.
         for _ in range(2):
             daemon = Daemon(place)
@@ -240,7 +240,7 @@ def bind_mount(place):
     if subprocess.run(["mount", "--bind", place.share, bound],
                       stderr=subprocess.DEVNULL).returncode:
         raise Skip("nothing can be mounted")
-    words = ("--undo-dir", place.root + "/.stepback/share")
+    words = ("--undo-dir", place.root + "/.stepback/.git/share")
     try:
         for command in ("undo", "preview"):
             status, out, err = call(place, command, "-C", bound, *words)
@@ -276,7 +276,7 @@ def snapshot(place):
         daemon.end()
         subprocess.run(["btrfs", "-q", "subvolume", "snapshot", place.share,
                         top + "/copy"], check=True)
-        words = ("--undo-dir", place.root + "/.stepback/share")
+        words = ("--undo-dir", place.root + "/.stepback/.git/share")
         status, _, err = call(place, "undo", "-C", top + "/copy", *words)
         equal(status, 1)
         contains(err, "step 1 changed another folder than %s/copy" % top)
@@ -385,7 +385,7 @@ def run_below_a_log(place):
     os.rename(place.share + "/below/.stepback", place.share + "/.stepback")
     status, out, err = run(place, "--", "echo x")
     equal((status, out, "warning" in err), (0, b"x\n", True))
-    contains(err, "warning: %s/.stepback/it is the undo log of a folder in "
+    contains(err, "warning: %s/.stepback/.git/it is the undo log of a folder in "
              "this one" % place.share)
     shutil.rmtree(place.share + "/.stepback")
     status, out, err = run(place, "--", "echo x")
@@ -400,7 +400,7 @@ def log_above_of_another_user(place):
     below = place.share + "/below"
     os.mkdir(below)
     steps(place, "echo 1 > one")
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     for path, link in ((log, None), (place.root + "/.stepback", None),
                        (log, place.root + "/elsewhere")):
         if link:

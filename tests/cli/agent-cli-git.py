@@ -8,13 +8,14 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from cli_case import Daemon, call, steps  # noqa: E402
-from stdio_client import Skip, contains, equal, main, test  # noqa: E402
+from stdio_client import contains, equal, main, test  # noqa: E402
 
 
-def git(place, *words, status=0):
+def git(place, *words, status=0, data=""):
     """What git prints in the folder that holds the share and the log."""
     done = subprocess.run(
-        ["git", *words], cwd=place.root, text=True, stdout=subprocess.PIPE,
+        ["git", *words], cwd=place.root, text=True, input=data,
+        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null",
              "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "a",
@@ -61,16 +62,16 @@ def log_is_hidden(place):
 def log_survives_clean(place):
     """git clean -fdx and git stash -a leave the log where it is"""
     repository(place)
-    for path in (), (".stepback",), (".stepback/share",):
-        out = git(place, "clean", "-fdx", "-e", "/seen", "-e", "/*.sock",
-                  *path)
-        if path != (".stepback/share",): # of which git says nothing
-            contains(out, "Skipping repository .stepback/share\n")
+    for how, *path in (["-fdx"], ["-fd"], ["-fdx", ".stepback"],
+                       ["-fdx", ".stepback/.git/share"]):
+        out = git(place, "clean", how, "-e", "/seen", "-e", "/*.sock", *path)
+        if path != [".stepback/.git/share"]: # of which git says nothing
+            contains(out, "Skipping repository .stepback/.git/share\n")
     call(place, "history", "-C", place.share)
     equal(git(place, "status", "--porcelain"), " M share/f\n")
     undo(place)
     equal(call(place, "redo", "-C", place.share)[0], 0)
-    contains(git(place, "stash", "-a", "-q"), "Ignoring path .stepback/share")
+    equal(git(place, "stash", "-a", "-q"), "")
     git(place, "stash", "pop", "-q")
     contains(call(place, "history", "-C", place.share)[1], b"echo b > f")
 
@@ -79,47 +80,53 @@ def log_survives_clean(place):
 def log_is_no_repository(place):
     """git does nothing in the log"""
     repository(place)
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     for words in (["status"], ["clean", "-fdx"], ["add", "-A"], ["gc"]):
         git(place, "-C", log, *words, status=128)
     undo(place)
 
 
 @test
-def old_log_is_hidden(place):
-    """a log from before is hidden when it is opened"""
+def commit_cannot_forge_a_log(place):
+    """git checks no file out into a log, whoever has made the commit"""
     repository(place)
-    log = place.root + "/.stepback/share"
-    subprocess.run(["rm", "-r", log + "/.git", log + "/../.gitignore"],
-                   check=True)
-    equal(git(place, "status", "--porcelain"), " M share/f\n?? .stepback/\n")
+    manifest = "/.stepback/.git/share/steps/99/manifest.jsonl"
+    tree = "100644 blob %s\tmanifest.jsonl\n" % \
+        git(place, "hash-object", "-w", "share/f").strip()
+    for name in reversed(manifest.split("/")[1:-1]):
+        tree = "040000 tree %s\t%s\n" % (git(
+            place, "mktree", data=tree).strip(), name)
+    commit = git(place, "commit-tree", "-m", "x",
+                 git(place, "mktree", data=tree).strip()).strip()
+    contains(git(place, "checkout", "-fq", commit, status=128),
+             "invalid path '%s'" % manifest[1:])
+    equal(os.path.exists(place.root + manifest), False)
+    equal(os.listdir(place.root + "/.stepback/.git/share/steps"), ["1"])
+
+
+@test
+def lost_marker_comes_back(place):
+    """a log whose marker was removed gets another when it is opened"""
+    repository(place)
+    log = place.root + "/.stepback/.git/share"
+    subprocess.run(["rm", "-r", log + "/.git"], check=True)
     call(place, "history", "-C", place.share)
     equal(git(place, "status", "--porcelain"), " M share/f\n")
     contains(git(place, "clean", "-fdxn"),
-             "Would skip repository .stepback/share\n")
-    # What the user wrote there stays.
-    with open(log + "/../.gitignore", "w") as file:
-        file.write("*.x\n")
+             "Would skip repository .stepback/.git/share\n")
     undo(place)
-    with open(log + "/../.gitignore") as file:
-        equal(file.read(), "*.x\n")
 
 
 @test
 def other_places_stay(place):
-    """nothing is written beside a log at another place, or of another user"""
-    for path, uid in (("/logs/share", 0), ("/.stepback/share", 1234)):
-        top = os.path.dirname(place.root + path)
-        os.mkdir(top)
-        if uid and os.geteuid() != 0:
-            raise Skip("only root can make another user's")
-        os.chown(top, uid or os.geteuid(), -1)
-        with Daemon(place, "--undo-dir", place.root + path) as daemon:
-            daemon.step(1, "echo b > f")
-        call(place, "history", "-C", place.share, "--undo-dir",
-             place.root + path)
-        equal((path, os.listdir(top)), (path, ["share"]))
-        equal(".git" in os.listdir(place.root + path), False)
+    """nothing is written beside or in a log at another place"""
+    log = place.root + "/logs/share"
+    os.mkdir(place.root + "/logs")
+    with Daemon(place, "--undo-dir", log) as daemon:
+        daemon.step(1, "echo b > f")
+    call(place, "history", "-C", place.share, "--undo-dir", log)
+    equal(os.listdir(place.root + "/logs"), ["share"])
+    equal(".git" in os.listdir(log), False)
 
 
 main()

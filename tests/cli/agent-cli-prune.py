@@ -25,7 +25,7 @@ def folder_with_log(place, name):
     folder = place.root + "/work/" + name
     write(folder + "/a", "before")
     good(place, "run", *VM, "-C", folder, "--", "sh rm a")
-    log = place.root + "/work/.stepback/" + name
+    log = place.root + "/work/.stepback/.git/" + name
     equal((os.path.exists(folder + "/a"), os.listdir(log + "/steps")), (False, ["1"]))
     return log
 
@@ -65,7 +65,7 @@ def logs_of_folders_that_are_gone(place):
         equal(terminal.wait(), 1)
     equal(os.path.isdir(gone), True)
     equal(prune(place, "-f"), (0, "undo log %s\n" % gone, ""))
-    equal(sorted(os.listdir(place.root + "/work/.stepback")), [".gitignore", "mine"])
+    equal(os.listdir(place.root + "/work/.stepback/.git"), ["mine"])
     good(place, "undo", "-C", place.root + "/work/mine")
     equal(open(place.root + "/work/mine/a").read(), "before")
 
@@ -86,11 +86,11 @@ def logs_that_must_stay(place):
         os.unlink(folder)
     # The log went elsewhere, and the folder did not.
     os.rename(work + "/b", folder)
-    os.makedirs(place.root + "/other/.stepback")
-    os.rename(log, place.root + "/other/.stepback/a")
+    os.makedirs(place.root + "/other/.stepback/.git")
+    os.rename(log, place.root + "/other/.stepback/.git/a")
     equal(call(place, "prune", "-f", "--logs", "-C", place.root + "/other"),
           (0, "", ""))
-    os.rename(place.root + "/other/.stepback/a", log)
+    os.rename(place.root + "/other/.stepback/.git/a", log)
     # A step that may be another folder's.
     shutil.rmtree(folder)
     manifest = log + "/steps/1/manifest.jsonl"
@@ -107,11 +107,11 @@ def logs_that_must_stay(place):
         fcntl.flock(file, fcntl.LOCK_EX)
         kept(place, log)
     # No log at all; and one that a link leads to.
-    write(work + "/.stepback/notes/version", "1\n")
+    write(work + "/.stepback/.git/notes/version", "1\n")
     os.rename(log, place.root + "/elsewhere")
     os.symlink(place.root + "/elsewhere", log)
     equal(prune(place, "-f"), (0, "", ""))
-    equal(os.path.exists(work + "/.stepback/notes/version"), True)
+    equal(os.path.exists(work + "/.stepback/.git/notes/version"), True)
     os.unlink(log)
     os.rename(place.root + "/elsewhere", log)
     equal(prune(place, "-f"), (0, "undo log %s\n" % log, ""))
@@ -121,7 +121,7 @@ def logs_that_must_stay(place):
 def killed_removals_go_on(place):
     """prune goes on with the removal of a log that was killed"""
     work = place.root + "/work"
-    half = work + "/.stepback/.removing-0badcafe"
+    half = work + "/.stepback/.git/.removing-0badcafe"
     write(half + "/steps/1/blobs/i5", "content")
     contains(prune(place, "-n")[1], half)
     equal(prune(place, "-f"), (0, "undo log %s\n" % half, ""))

@@ -20,7 +20,7 @@ def no_history(place):
     """a folder without a log: an empty history, and none is made"""
     status, out, err = call(place, "history", "-C", place.share)
     equal((status, out), (0, b"There is nothing to undo.\n"))
-    contains(err, "/.stepback/share does not exist")
+    contains(err, "/.stepback/.git/share does not exist")
     status, out, err = call(place, "history", "--json", "-C", place.share)
     equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
                             "redoable": 0, "redo_steps": [],
@@ -81,7 +81,7 @@ def no_folder(place):
 def closed_log(place):
     """an unreadable log is reported as such, not as a missing one"""
     steps(place, "echo a > a")
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     os.chmod(log, 0)
     for command in ("history", "undo"):
         status, out, err = weakly(place, command)
@@ -384,7 +384,7 @@ def a_look_by_git_in_the_way(place):
 def unreadable_step(place):
     """a step that cannot be read is passed by, loudly"""
     steps(place, "echo 1 > one")
-    step = place.root + "/.stepback/share/steps/1"
+    step = place.root + "/.stepback/.git/share/steps/1"
     shutil.rmtree(step)
     os.mkdir(step)
     out = call(place, "history", "-C", place.share)[1].decode()
@@ -426,7 +426,7 @@ def step_over_the_limit(place):
     for command in ("undo", "redo"):
         status, out, err = call(place, command, "-C", place.share)
         equal((status, out), (1, b""))
-        contains(err, "looked in the undo log %s/.stepback/share; " % place.root)
+        contains(err, "looked in the undo log %s/.stepback/.git/share; " % place.root)
 
 
 main()

@@ -42,7 +42,7 @@ def discard_open_ambient(place):
 @test
 def discard_unfinished(place):
     """with no daemon, --discard gives up a step that cannot be rolled back"""
-    log = place.root + "/.stepback/share"
+    log = place.root + "/.stepback/.git/share"
     with Daemon(place, end_signal=signal.SIGKILL) as daemon:
         daemon.step(1, "echo 1 > one")
         daemon.ask("step.open", step_id=2, type="command", command="x")
@@ -89,7 +89,7 @@ def discard_changes_nothing(place):
     status, out, err = call(place, "undo", "--discard", "-C", place.share)
     equal((status, out, "given up" in err),
           (0, b"1 step forgotten. The undo log is empty now.\n", False))
-    equal(os.path.exists(place.root + "/.stepback/share/damaged"), False)
+    equal(os.path.exists(place.root + "/.stepback/.git/share/damaged"), False)
     equal(os.listdir(place.share), ["half"])
 
 
@@ -129,7 +129,7 @@ def recovery_is_complete(place):
     status, out, err = call(place, "undo", "-C", place.share)
     equal(status, 0)
     equal("not all of it" in err, False)
-    if os.path.exists(place.root + "/.stepback/share/damaged"):
+    if os.path.exists(place.root + "/.stepback/.git/share/damaged"):
         contains(err, "step 2: rolled back; content that another process may "
                  "have written there is in ")
     with open(place.share + "/one") as one:
@@ -149,7 +149,7 @@ def interrupted(place):
 def looking_recovers_nothing(place):
     """history, preview, diff and --dry-run leave an interrupted step alone"""
     interrupted(place)
-    lock = place.root + "/.stepback/share/lock"
+    lock = place.root + "/.stepback/.git/share/lock"
     before = (os.stat(lock).st_mtime_ns, open(lock).read())
     for words in (["history"], ["preview"], ["undo", "--dry-run"],
                   ["preview", "2"], ["diff"], ["diff", "1"]):

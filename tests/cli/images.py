@@ -346,7 +346,7 @@ def two_users(place):
         equal(len(sockets[user]), 1)
     # Folders of one are closed to the other.
     for path in (sockets[one][0], one.home + "/state/stepback/sandboxes/same",
-                 one.home + "/work/.stepback/share"):
+                 one.home + "/work/.stepback/.git/share"):
         done = subprocess.run(["ls", path], user=61002, group=61002,
                               extra_groups=[], capture_output=True)
         equal((path, os.path.isdir(path), done.returncode), (path, True, 2))

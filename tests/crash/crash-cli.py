@@ -144,7 +144,7 @@ def with_orphan(place, number):
     here, daemon = own_place(place, number)
     daemon.end()
     os.rename(here.share, here.root + "/stays")
-    os.rename(here.root + "/.stepback/share", here.root + "/.stepback/stays")
+    os.rename(here.root + "/.stepback/.git/share", here.root + "/.stepback/.git/stays")
     os.mkdir(here.share)
     with open(here.share + "/file", "w") as file:
         file.write("old")

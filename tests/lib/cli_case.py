@@ -67,7 +67,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [BUILDDIR + "/stepback-virtiofsd", "--shared-dir", place.share,
              "--mount", self.seen, "--interceptor-socket", self.socket,
-             "--undo-dir", place.root + "/.stepback/share", *options],
+             "--undo-dir", place.root + "/.stepback/.git/share", *options],
             stderr=subprocess.DEVNULL)
         if not eventually(lambda: os.path.ismount(self.seen) or
                           self.process.poll() is not None, 10) or \

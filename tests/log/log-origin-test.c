@@ -191,6 +191,19 @@ static void cannot_make(gconstpointer backend)
     OK(b->mkdir(w, "\xc3\xa4.stepbac", 0755));
 }
 
+/* A search of the folder reports no error for it. */
+static void assert_not_listed(const char *folder)
+{
+    g_autoptr(GDir) list = g_dir_open(folder, 0, NULL);
+    const char *name;
+    guint others = 0;
+
+    g_assert_nonnull(list);
+    for (; (name = g_dir_read_name(list)); others++)
+        g_assert_cmpstr(name, !=, ".stepback");
+    g_assert_cmpuint(others, >, 0);
+}
+
 static void cannot_enter(gconstpointer backend)
 {
     world_auto struct world *w = world_new(backend);
@@ -210,6 +223,8 @@ static void cannot_enter(gconstpointer backend)
     EXPECT(b->stat(w, ".stepback/sub/version", &st), EACCES);
     EXPECT(b->put(w, ".stepback/sub/version", 0, "2", 1, 0), EACCES);
     EXPECT(b->mkdir(w, ".stepback/new", 0755), EACCES);
+    if (b == &world_mount)
+        assert_not_listed(w->mount);
     g_assert_cmpint(b->rename(w, ".stepback", "other", 0), <, 0);
     g_assert_cmpint(b->rename(w, "dir", ".stepback", RENAME_EXCHANGE), <, 0);
     g_assert_cmpint(b->rmdir(w, ".stepback"), <, 0);

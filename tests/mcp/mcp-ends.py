@@ -108,7 +108,7 @@ def a_client_that_is_gone_is_not_waited_for(place):
         process.stdin.flush()
     equal(json.loads(process.stdout.readline())["id"], 1)
     assert eventually(lambda: os.path.exists(
-        place.root + "/.stepback/share/wal/in_progress"), 20)
+        place.root + "/.stepback/.git/share/wal/in_progress"), 20)
     process.stdin.close()
     time.sleep(1)
     equal(process.poll(), None)

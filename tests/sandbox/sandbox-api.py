@@ -315,7 +315,7 @@ def conflicting_run(place):
           "stop share', or name another log with --undo-dir\n")
     equal(call(place, "mcp", "--new")[::2], (1, err.replace("run:", "mcp:")))
     code, _, err = run(place, *VM, "--new", "--undo-dir",
-                       place.root + "/.stepback/share", "--", "exit 0")
+                       place.root + "/.stepback/.git/share", "--", "exit 0")
     equal(code, 125)
     contains(err, "another stepback process uses this folder")
     os.mkdir(place.root + "/other")
