@@ -29,8 +29,10 @@
  * through a memory-backed file. */
 #define MAX_ARGUMENT (32 * 4096)
 
+/* The last folder has "step" where /usr is the host's and cannot have it. */
 static const char *const base_env[] = {
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    ":" STEP_SHELL_FOLDER,
     "TERM=dumb",
     "LANG=C.UTF-8",
 };

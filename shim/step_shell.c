@@ -12,6 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Start-up files may have set another PATH. */
+#define FIND_STEP                                                              \
+    "type step >/dev/null 2>&1 || PATH=$PATH:${__stepback_step%/*}\n"
+
 /* The first line sets __stepback_step. A line that the history leaves out would
  * have the text of the line before, so the history keeps all lines. A pattern
  * matches bytes that are no UTF-8 in the locale C only. */
@@ -21,7 +25,7 @@ static const char bash_text[] =
     " do\n"
     "    [ -r \"$__stepback_file\" ] && { . \"$__stepback_file\"; break; }\n"
     "done\n"
-    "unset __stepback_file HISTCONTROL HISTIGNORE\n"
+    "unset __stepback_file HISTCONTROL HISTIGNORE\n" FIND_STEP
     "__stepback_begin() {\n"
     "    local LC_ALL=C line\n"
     "    line=$(HISTTIMEFORMAT= builtin history 1)\n"
@@ -42,8 +46,7 @@ static const char bash_text[] =
  * ZDOTDIR says then. */
 static const char zsh_text[] =
     "unset ZDOTDIR\n"
-    "[ -r ~/.zshenv ] && . ~/.zshenv\n"
-    "__stepback_begin() {\n"
+    "[ -r ~/.zshenv ] && . ~/.zshenv\n" FIND_STEP "__stepback_begin() {\n"
     "    " STEP_SHELL_SCOPE "=prompt command \"$__stepback_step\" begin \"$1\" "
     "</dev/null\n"
     "}\n"

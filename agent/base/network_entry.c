@@ -77,8 +77,18 @@ static gboolean check_case(const char *entry, GError **error)
 
 static gboolean check_word(const char *entry, GError **error)
 {
+    static const char *const none[] = { "off", "no", "false", "disabled",
+                                        NULL };
+    static const char *const open[] = { "on",  "yes", "true", "all",
+                                        "any", "*",   NULL };
     g_autofree char *problem = NULL, *lower = g_ascii_strdown(entry, -1);
 
+    if (g_strv_contains(none, lower))
+        return network_name_problem(error, entry, 1,
+                                    "for no network write none, alone");
+    if (g_strv_contains(open, lower))
+        return network_name_problem(error, entry, 1,
+                                    "for the open network write open");
     if (*entry && !entry[strspn(entry, "0123456789")])
         return network_name_problem(
             error, entry, 1,

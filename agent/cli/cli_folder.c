@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/cli/cli.h"
+#include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_sandbox.h"
@@ -106,6 +107,8 @@ static int add(const struct sandbox_record *record, const char *path,
     GError *error = NULL;
     json_t *answer;
 
+    if (!request->read_only && !request->undo_dir)
+        cli_lookup_warn_of_outer(path);
     set_path(payload, "path", path);
     set_path(payload, "undo_dir", request->undo_dir);
     answer = cli_sandbox_ask(record, "folder.add", payload, &error);

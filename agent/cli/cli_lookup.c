@@ -64,6 +64,14 @@ static void warn_of_log_above(const char *above)
     cli_place_warn(text);
 }
 
+void cli_lookup_warn_of_outer(const char *dir)
+{
+    g_autofree char *above = log_above_find_ours(dir);
+
+    if (above)
+        warn_of_log_above(above);
+}
+
 bool cli_lookup_for_run(struct cli_place *place, bool separate_log)
 {
     const char *dir = place->dir ? place->dir : ".";

@@ -97,6 +97,18 @@ static bool has_none(const char *list)
     return g_strv_contains((const char *const *)words, "none");
 }
 
+/* Return whether the list has exceptions only, and allows nothing. */
+static bool only_denies(const char *list)
+{
+    g_auto(GStrv) words = g_strsplit(list ? list : "", ",", -1);
+
+    for (char **word = words; *word; word++) {
+        if (!g_str_has_prefix(*word, "deny:"))
+            return false;
+    }
+    return *words != NULL;
+}
+
 static char *network_problem(const struct cli_machine *machine)
 {
     g_autoptr(GError) error = NULL;
@@ -105,7 +117,13 @@ static char *network_problem(const struct cli_machine *machine)
     if (machine->no_network && machine->network)
         return g_strdup("--no-network excludes it; leave one of them out");
     if (cli_machine_network(machine, policy, &error))
-        return NULL;
+        return only_denies(machine->network)
+                   ? g_strdup_printf(
+                         "'%s' only denies, and what is not allowed "
+                         "is denied anyway; write open,%s to allow "
+                         "all else",
+                         machine->network, machine->network)
+                   : NULL;
     if (has_none(machine->network))
         return g_strdup("'none' cannot be combined with other entries; a list "
                         "without it already allows nothing else");

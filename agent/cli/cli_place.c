@@ -168,6 +168,9 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
                    : json_null());
         json_object_set_new(answer, "unfinished",
                             unfinished ? unfinished : json_null());
+        if (json_object_get(status, "open_command"))
+            json_object_set(answer, "open_command",
+                            json_object_get(status, "open_command"));
         json_decref(status);
     }
     undo_client_close(client);

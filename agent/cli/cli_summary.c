@@ -197,6 +197,11 @@ static char *describe_command(const struct step_report *report, int max)
     return g_string_free(text, FALSE);
 }
 
+char *cli_summary_command(const char *command)
+{
+    return printable_command(command, COMMAND_MAX);
+}
+
 void cli_summary_row(const struct step_report *report, int command_max,
                      struct cli_row *ret_row)
 {

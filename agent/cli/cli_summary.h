@@ -41,6 +41,9 @@ char *cli_summary_path(const char *path, unsigned width);
 char *cli_summary_changes(const struct step_report *report,
                           const struct cli_output *output);
 
+/* A command's text, which may be NULL. */
+char *cli_summary_command(const char *command);
+
 /* A row of the history: time and command are NULL if the record cannot be
  * read. */
 struct cli_row {

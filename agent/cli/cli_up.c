@@ -14,6 +14,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_bus.h"
+#include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_machine_config.h"
 #include "agent/cli/cli_options.h"
@@ -84,6 +85,14 @@ static int report_running(struct sandbox_record *record)
     return report(record, NULL);
 }
 
+static void warn_of_logs(const struct cli_machine *machine)
+{
+    if (!machine->place.undo_dir)
+        cli_lookup_warn_of_outer(machine->place.dir ? machine->place.dir : ".");
+    for (char **dir = machine->more_dirs; dir && *dir; dir++)
+        cli_lookup_warn_of_outer(*dir);
+}
+
 static int start_new(const struct up *up)
 {
     g_autoptr(GError) error = NULL;
@@ -94,6 +103,7 @@ static int start_new(const struct up *up)
 
     if (!config)
         return cli_options_failed("%s", error->message);
+    warn_of_logs(&up->machine);
     record = cli_start_new(up->name, config, MAX(up->idle_timeout, 0), &session,
                            &error);
     session_config_free(config);

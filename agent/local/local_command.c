@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/local/local_check.h"
+#include "agent/local/local_hosts.h"
 #include "agent/local/local_ids.h"
 #include "agent/machine/guest_trust.h"
 #include "agent/machine/session_bus.h"
@@ -29,8 +30,6 @@
 
 /* The address of the name server that stepback-net answers for. */
 #define NAME_SERVER "nameserver 10.0.2.3\n"
-
-#define HOSTS "127.0.0.1 localhost\n::1 localhost ip6-localhost\n"
 
 struct builder {
     const struct local_command *command;
@@ -100,7 +99,7 @@ static void add_namespaces(struct builder *builder)
     static const char *const common[] = {
         "--die-with-parent", "--new-session", "--unshare-ipc",
         "--unshare-pid",     "--unshare-uts", "--unshare-cgroup",
-        "--hostname",        "stepback",      "--clearenv",
+        "--hostname",        LOCAL_HOST_NAME, "--clearenv",
         "--cap-drop",        "ALL",           NULL,
     };
     /* Root of the sandbox is an unprivileged id of the host. It has the
@@ -198,7 +197,7 @@ static gboolean add_resolver(struct builder *builder, GError **error)
 {
     const struct network_policy *policy = &builder->command->config->network;
     const char *server = builder->command->network ? NAME_SERVER : "";
-    g_autofree char *path = NULL, *hosts = NULL, *zone = NULL;
+    g_autofree char *path = NULL, *hosts = NULL, *text = NULL, *zone = NULL;
 
     if (builder->command->root)
         return add_readable(builder, server, "/etc/resolv.conf", error);
@@ -207,9 +206,11 @@ static gboolean add_resolver(struct builder *builder, GError **error)
         if (!add_readable(builder, server, path, error))
             return FALSE;
     }
-    if (network_policy_has_names(policy) && access("/etc/hosts", F_OK) == 0) {
+    if (access("/etc/hosts", F_OK) == 0) {
         hosts = real_path_of("/etc/hosts");
-        if (!add_readable(builder, HOSTS, hosts, error))
+        text = local_hosts_text(network_policy_has_names(policy) ? NULL
+                                                                 : hosts);
+        if (!add_readable(builder, text, hosts, error))
             return FALSE;
     }
     zone = real_path_of("/etc/localtime");

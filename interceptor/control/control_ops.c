@@ -228,13 +228,16 @@ static json_t *handle_discard(struct ic *ic, json_t *payload, GError **error)
 static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
 {
     dev_t mount_dev = atomic_load(&ic->mount_dev);
+    g_autofree char *command = NULL;
     int64_t open_step = 0;
     json_t *status;
 
     pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
-    if (ic->wal.step)
+    if (ic->wal.step) {
         open_step = ic->wal.step->id;
+        command = g_strdup(ic->wal.step->command);
+    }
     pthread_mutex_unlock(&ic->names);
     pthread_rwlock_unlock(&ic->gate);
     if (!open_step)
@@ -254,6 +257,9 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
                                      : json_null());
     json_object_set_new(status, "open_step",
                         open_step ? json_integer(open_step) : json_null());
+    if (command)
+        json_object_set_new(status, "open_command",
+                            json_bytes_value("command", command));
     json_object_set_new(status, "pending_safeguard",
                         safeguard_pending_to_json(ic));
     return status;

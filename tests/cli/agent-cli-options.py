@@ -387,6 +387,8 @@ def networks_add_up(place):
     equal(settings(place, *names)["network", "option"], "a.example,1.2.3.4,b.example")
     equal(settings(place, "--network=", names[2])["network", "option"], "b.example")
     equal(settings(place, "--network=none", "--network=none")["network", "option"], "none")
+    refused(place, "config", "--network=deny:b.example", status=2,
+            part="write open,deny:b.example to allow all else")
     for option, part in (("--network=none", "'none' cannot be combined"),
                          ("--no-network", "excludes it")):
         refused(place, "config", option, names[2], part=part, status=2)

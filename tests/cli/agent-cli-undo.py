@@ -109,8 +109,10 @@ def open_steps(place):
         with open(daemon.seen + "/half", "w"):
             pass
         out = call(place, "history", "-C", place.share)[1].decode()
-        contains(out.splitlines()[0], "    1  (a step that is not over yet)")
+        contains(out.splitlines()[0], "    1  (not over yet)  x")
         equal(len(out.splitlines()), 2)
+        equal(json.loads(call(place, "history", "--json", "-C", place.share)[1])
+              ["open_command"], "x")
         status, out, err = call(place, "undo", "-C", place.share)
         equal((status, out), (1, b""))
         contains(err, "stop the command")

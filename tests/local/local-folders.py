@@ -99,6 +99,27 @@ def each_folder_has_a_history(place):
 
 
 @sandbox_test
+def logs_above_are_named(place):
+    """"up" and "folder add" say so if a folder above has an undo log"""
+    need()
+    inner = [folder(place, "share/" + name) for name in ("one", "two", "three")]
+
+    def warned(*words):
+        done = subprocess.run([PROGRAM, *words], cwd=place.share, text=True,
+                              capture_output=True, timeout=60,
+                              env=place.environment(STEPBACK_QEMU=None))
+        equal((words, done.returncode), (words, 0))
+        return ("warning: %s, above this folder, has an undo log" % place.share
+                in done.stderr)
+    start = "--isolation=local", "--no-network"
+    equal(warned("run", *start, "--", "true"), False)
+    equal(warned("up", "box", *start, "-C", inner[0]), True)
+    equal(warned("folder", "box", "add", inner[1]), True)
+    equal(warned("folder", "box", "add", "--read-only", inner[2]), False)
+    equal(warned("rm", "-f", "box"), False)
+
+
+@sandbox_test
 def upgraded_meanwhile(place):
     """after an upgrade a sandbox starts none of the new programs, and ends in order"""
     need()

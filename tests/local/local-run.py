@@ -46,6 +46,17 @@ def other_users(place):
     equal(good(place, "cat", "f", options=("--no-network", "--user=nobody")), "text")
 
 
+@sandbox_test
+def names(place):
+    """the sandbox's own name has an address, and "step" is on the PATH"""
+    need()
+    for options in ("--no-network",), ("--network=api.example.org",):
+        equal(good(place, "sh", "-c", 'getent hosts "$(hostname)" | tr -s " "',
+                   options=options), "::1 stepback\n")
+    contains(good(place, "sh", "-c", "command -v step; step list",
+                  options=("--no-network",)), "/run/stepback/step")
+
+
 def check_undo(place, user):
     need()
     fill(place.share)

@@ -68,6 +68,8 @@ static void test_errors(void)
         { "DNS", "write dns in lower case" },
         { "GET:npm", "a name needs at least two labels" },
         { "Open", "write open in lower case" },
+        { "off", "for no network write none" },
+        { "*", "for the open network write open" },
     };
     g_autofree struct network_policy *policy = g_new0(struct network_policy, 1);
 
