@@ -53,7 +53,7 @@ def names(place):
     for options in ("--no-network",), ("--network=api.example.org",):
         equal(good(place, "sh", "-c", 'getent hosts "$(hostname)" | tr -s " "',
                    options=options), "::1 stepback\n")
-    contains(good(place, "sh", "-c", "command -v step; step list",
+    contains(good(place, "sh", "-c", "command -v step",
                   options=("--no-network",)), "/run/stepback/step")
 
 
