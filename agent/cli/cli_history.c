@@ -19,7 +19,6 @@
 #include "agent/client/report_json.h"
 #include "agent/base/log_above.h"
 #include "common/errors.h"
-#include "common/json_bytes.h"
 
 static bool is_listed(const GPtrArray *steps, gint64 id)
 {
@@ -135,18 +134,6 @@ static void print_row(const struct table *table,
     cli_row_clear(&row);
 }
 
-/* Return the text of the open step's command, which may be empty: a new
- * string. */
-static char *open_command(json_t *answer)
-{
-    json_t *value = json_object_get(answer, "open_command");
-    g_autofree char *bytes = json_is_object(value)
-                                 ? json_bytes_get(value, "command", NULL)
-                                 : g_strdup(json_string_value(value));
-
-    return cli_summary_command(bytes);
-}
-
 /* Print the open step, which is not yet in the history but is the first that
  * undo covers. Return false if there is none. */
 static bool print_open(const struct table *table, json_t *answer,
@@ -156,7 +143,7 @@ static bool print_open(const struct table *table, json_t *answer,
     json_t *unfinished = json_object_get(answer, "unfinished");
     gint64 step = json_integer_value(open);
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, step);
-    g_autofree char *command = open_command(answer);
+    g_autofree char *command = cli_summary_open_command(answer);
     g_autofree char *rest = NULL;
 
     if (json_is_object(unfinished)) /* reported when the log was opened */

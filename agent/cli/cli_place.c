@@ -404,6 +404,16 @@ static char *remedy(const struct cli_place *place, const GError *error)
     }
 }
 
+static void name_open_command(const struct cli_place *place)
+{
+    json_t *status = cli_place_ask(place, "status", NULL, NULL, NULL);
+    g_autofree char *command = cli_summary_open_command(status);
+
+    if (*command)
+        fprintf(stderr, "Its command: %s\n", command);
+    json_decref(status);
+}
+
 int cli_place_failed(const struct cli_place *place, const GError *error,
                      json_t *data, bool json)
 {
@@ -420,6 +430,8 @@ int cli_place_failed(const struct cli_place *place, const GError *error,
     if (busy)
         return cli_options_failed("%s", busy);
     cli_options_failed("%s", error->message);
+    if (error_code_of(error) == ERROR_STEP_ACTIVE)
+        name_open_command(place);
     if (help)
         fprintf(stderr, "%s\n", help);
     return CLI_FAILED;

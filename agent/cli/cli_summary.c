@@ -12,6 +12,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_fit.h"
 #include "agent/client/report_json.h"
+#include "common/json_bytes.h"
 
 enum {
     COMMAND_MAX = 60,   /* characters of a command, off a terminal */
@@ -197,9 +198,14 @@ static char *describe_command(const struct step_report *report, int max)
     return g_string_free(text, FALSE);
 }
 
-char *cli_summary_command(const char *command)
+char *cli_summary_open_command(json_t *answer)
 {
-    return printable_command(command, COMMAND_MAX);
+    json_t *value = json_object_get(answer, "open_command");
+    g_autofree char *bytes = json_is_object(value)
+                                 ? json_bytes_get(value, "command", NULL)
+                                 : g_strdup(json_string_value(value));
+
+    return printable_command(bytes, COMMAND_MAX);
 }
 
 void cli_summary_row(const struct step_report *report, int command_max,

@@ -41,8 +41,9 @@ char *cli_summary_path(const char *path, unsigned width);
 char *cli_summary_changes(const struct step_report *report,
                           const struct cli_output *output);
 
-/* A command's text, which may be NULL. */
-char *cli_summary_command(const char *command);
+/* The command of the step that an answer to "status", or one of
+ * cli_place_history(), says to be open; empty if it has none. */
+char *cli_summary_open_command(json_t *answer);
 
 /* A row of the history: time and command are NULL if the record cannot be
  * read. */

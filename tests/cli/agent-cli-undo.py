@@ -115,6 +115,7 @@ def open_steps(place):
               ["open_command"], "x")
         status, out, err = call(place, "undo", "-C", place.share)
         equal((status, out), (1, b""))
+        contains(err, "Its command: x\n")
         contains(err, "stop the command")
 
 
