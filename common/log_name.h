@@ -14,11 +14,9 @@
 
 #define LOG_NAME ".stepback"
 
-/* The logs are in here, at LOG_FOLDER/NAME beside the folder NAME. No git
- * checks a file out below a folder .git, whatever a commit says
- * (gitattributes(5) and git's verify_path()): a client of the folder above may
- * have made the commit.
- */
+/* The logs are in here, at LOG_FOLDER/NAME beside the folder NAME. git checks
+ * no file out below a folder .git, whatever a commit says (its verify_path()):
+ * a client of the folder above may have made the commit. */
 #define LOG_FOLDER LOG_NAME "/.git"
 
 /* Return whether name is LOG_NAME, or one that a filesystem may take for it:

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/log_place.h"
 #include "interceptor/interceptor.h"
 
 /* Symlinks are not followed: another user may have created them. */
@@ -30,11 +31,11 @@ static enum log_owner find_owner(const char *dir)
         return LOG_NONE;
     version = g_build_filename(log, "version", NULL);
     logs = g_path_get_dirname(log);
-    top = g_path_get_dirname(logs);
+    top = log_place_top(log);
     if (access(log, F_OK) < 0)
         return LOG_NONE;
-    if (!is_ours(top, S_IFDIR, true) || !is_ours(logs, S_IFDIR, true) ||
-        !is_ours(log, S_IFDIR, false))
+    if ((top && !is_ours(top, S_IFDIR, true)) ||
+        !is_ours(logs, S_IFDIR, true) || !is_ours(log, S_IFDIR, false))
         return LOG_FOREIGN;
     return is_ours(version, S_IFREG, false) ? LOG_OURS : LOG_NONE;
 }

@@ -14,4 +14,12 @@
  * NULL and error (ERROR_INVALID_DIRECTORY). */
 char *log_place_of(const char *folder, const char *undo_dir, GError **error);
 
+/* Return the folder .stepback of a log at this default path, or NULL if the log
+ * is not beside its folder: a new string. */
+char *log_place_top(const char *log);
+
+/* Return the folder with the logs of the folders in dir, a new string, or NULL
+ * if there is none. No symbolic link is followed to it. */
+char *log_place_logs(const char *dir);
+
 #endif

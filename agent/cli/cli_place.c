@@ -15,9 +15,9 @@
 #include "agent/cli/cli_progress.h"
 #include "agent/cli/cli_summary.h"
 #include "agent/base/log_above.h"
+#include "agent/base/log_place.h"
 #include "agent/client/undo_client.h"
 #include "common/errors.h"
-#include "common/log_name.h"
 #include "common/message.h"
 #include "interceptor/interceptor.h"
 
@@ -238,8 +238,8 @@ void cli_place_warn_all(const GPtrArray *texts)
 
 char *cli_place_inside(const char *dir)
 {
-    g_autofree char *logs = g_build_filename(dir, LOG_FOLDER, NULL);
-    GDir *list = g_dir_open(logs, 0, NULL);
+    g_autofree char *logs = log_place_logs(dir);
+    GDir *list = logs ? g_dir_open(logs, 0, NULL) : NULL;
     const char *name;
     char *found = NULL;
 

@@ -11,7 +11,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/sandbox/sandbox_record.h"
-#include "common/log_name.h"
+#include "agent/base/log_place.h"
 #include "interceptor/interceptor.h"
 
 static void log_free(gpointer data)
@@ -52,8 +52,8 @@ static void examine(const char *path, GPtrArray *found)
 /* dir: a real path. */
 static void search(const char *dir, GPtrArray *found)
 {
-    g_autofree char *logs = g_build_filename(dir, LOG_FOLDER, NULL);
-    g_autoptr(GDir) names = g_dir_open(logs, 0, NULL);
+    g_autofree char *logs = log_place_logs(dir);
+    g_autoptr(GDir) names = logs ? g_dir_open(logs, 0, NULL) : NULL;
     const char *name;
 
     while (names && (name = g_dir_read_name(names))) {

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "common/log_name.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/log/undo_log_above.h"
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
@@ -53,17 +53,6 @@ static int write_new(int dirfd, const char *name, const char *text)
     rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
     return rc < 0 ? rc
                   : sys_renameat2(dirfd, fresh, dirfd, name, RENAME_NOREPLACE);
-}
-
-int undo_log_open_own(int dirfd, const char *name)
-{
-    fd_auto int fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
-    struct stat st;
-    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
-
-    if (rc == 0 && st.st_uid != geteuid())
-        rc = -EPERM;
-    return rc < 0 ? rc : fd_steal(&fd);
 }
 
 static int make_folder(int dirfd, const char *name)
@@ -98,12 +87,11 @@ static bool is_hidden(int log)
 
 void ic_hide_undo_dir(const char *path)
 {
-    g_autofree char *parent = g_path_get_dirname(path);
-    fd_auto int log = -1;
+    g_autofree char *name = g_path_get_basename(path);
+    fd_auto int above = undo_log_open_above(path), log = -1;
 
-    if (!g_str_has_suffix(parent, "/" LOG_FOLDER))
-        return;
-    log = undo_log_open_own(AT_FDCWD, path);
+    if (above >= 0)
+        log = undo_log_open_own(above, name);
     if (log >= 0 && !is_hidden(log))
         write_marker(log);
 }

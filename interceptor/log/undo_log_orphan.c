@@ -20,9 +20,9 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
-#include "common/log_name.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_above.h"
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
@@ -61,14 +61,11 @@ static bool is_half_removed(const struct orphan *orphan)
 /* Return whether this is a log of the current format and of this user. */
 static bool open_log(struct orphan *orphan)
 {
-    g_autofree char *parent = g_path_get_dirname(orphan->path);
     g_autofree char *wanted = g_strdup_printf("%d\n", UNDO_LOG_FORMAT);
     g_autofree char *found = NULL;
 
     orphan->name = g_path_get_basename(orphan->path);
-    if (!g_str_has_suffix(parent, "/" LOG_FOLDER))
-        return false;
-    orphan->above = undo_log_open_own(AT_FDCWD, parent);
+    orphan->above = undo_log_open_above(orphan->path);
     if (orphan->above >= 0)
         orphan->log = undo_log_open_own(orphan->above, orphan->name);
     if (orphan->log < 0)

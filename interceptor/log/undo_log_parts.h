@@ -48,8 +48,4 @@ struct undo_log {
     char *socket;       /* or NULL */
 };
 
-/* Open a folder only if the caller owns it: nothing is written into another
- * user's. Return an fd or -errno. */
-int undo_log_open_own(int dirfd, const char *name);
-
 #endif

@@ -115,6 +115,10 @@ def logs_lie_apart(place):
     os.mkdir(place.root + "/.stepback/.git")
     os.symlink(log, place.root + "/.stepback/.git/b")
     check("/.stepback/.git/b: a symbolic link, which is not followed", {"path": b})
+    shutil.rmtree(place.root + "/.stepback/.git")
+    with open(place.root + "/.stepback/.git", "w"):
+        pass
+    check("/.stepback/.git: no folder", {"path": b})
     shutil.rmtree(place.root + "/.stepback")
     equal((os.listdir(b), os.listdir(log)), (["out"], ["folder"]))
     # A link that the guest can turn leads there once.

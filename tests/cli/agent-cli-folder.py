@@ -424,6 +424,51 @@ def log_above_of_another_user(place):
 
 
 @test
+def log_at_the_old_place(place):
+    """a log in the place of earlier versions is named, and the command that moves
+    it; a folder there that is no log is none"""
+    steps(place, "echo 1 > one")
+    old, log = place.root + "/.stepback/share", place.root + "/.stepback/.git/share"
+    os.rename(log, old)
+    os.rmdir(os.path.dirname(log))
+    for words in ["history"], ["undo"], ["run", "--accel=tcg", "--", "echo x"]:
+        status, out, err = call(place, *words, "-C", place.share) \
+            if words[0] != "run" else run(place, "--", "echo x")
+        equal((words, status != 0, out), (words, True, b""))
+        contains(err, old + ": an undo log in the place of earlier versions; move it: ")
+        equal(os.path.exists(log), False)
+    subprocess.run(["sh", "-ec", err.split("move it: ")[1]], check=True)
+    equal(call(place, "undo", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), [])
+    os.makedirs(old)
+    equal(call(place, "redo", "-C", place.share)[0], 0)
+
+
+@test
+def log_in_a_linked_state_folder(place):
+    """a log in the state folder may be reached by a link, which is the user's own"""
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place.share],
+                      stderr=subprocess.DEVNULL).returncode:
+        raise Skip("cannot mount")
+    try:
+        os.makedirs(place.root + "/disk")
+        os.makedirs(place.root + "/state")
+        os.symlink(place.root + "/disk", place.root + "/state/stepback")
+        env = {"XDG_STATE_HOME": place.root + "/state"}
+        place.mounting()
+        status, out, err = call(place, "run", "-C", place.share, "--accel=tcg", "--",
+                                "sh echo x > made", **env)
+        equal((status, os.listdir(place.share)), (0, ["made"]))
+        equal(os.path.exists(place.root + "/disk/undo"), True)
+        status, out, err = call(place, "undo", "-C", place.share, **env)
+        equal((status, err, os.listdir(place.share)), (0, "", []))
+        contains(call(place, "history", "-C", place.share, "--json", **env)[1],
+                 b'"redoable": 1')
+    finally:
+        subprocess.run(["umount", "-l", place.share], check=True)
+
+
+@test
 def log_above_on_another_filesystem(place):
     """no log above another filesystem's root is used, which it does not cover"""
     below = place.share + "/below"

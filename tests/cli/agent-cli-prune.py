@@ -118,6 +118,21 @@ def logs_that_must_stay(place):
 
 
 @sandbox_test
+def links_lead_nowhere(place):
+    """prune follows no symbolic link to a folder of logs, at either level"""
+    work, other = place.root + "/work", place.root + "/other"
+    write(other + "/.git/.removing-0badcafe/steps/1/x", "content")
+    os.makedirs(work)
+    os.symlink(other, work + "/.stepback")
+    equal(prune(place, "-f"), (0, "", ""))
+    os.unlink(work + "/.stepback")
+    os.mkdir(work + "/.stepback")
+    os.symlink(other + "/.git", work + "/.stepback/.git")
+    equal(prune(place, "-f"), (0, "", ""))
+    equal(os.path.exists(other + "/.git/.removing-0badcafe/steps/1/x"), True)
+
+
+@sandbox_test
 def killed_removals_go_on(place):
     """prune goes on with the removal of a log that was killed"""
     work = place.root + "/work"

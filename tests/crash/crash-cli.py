@@ -130,7 +130,7 @@ def pass_by_unfinished(place):
 
 def tree_of_logs(place):
     """The files of all undo logs below the place's folder of logs."""
-    logs = place.root + "/.stepback"
+    logs = place.root + "/.stepback/.git"
     return sorted(os.path.relpath(os.path.join(base, name), logs)
                   for base, dirs, files in os.walk(logs) for name in dirs + files)
 
@@ -167,7 +167,7 @@ def prune_logs(place):
 
     def look(here):
         left = tree_of_logs(here)
-        parts = {name.split("/")[0] for name in left} - {".gitignore", "stays"}
+        parts = {name.split("/")[0] for name in left} - {"stays"}
         if "share" in parts:
             equal(left, whole[-1])
         equal([name for name in parts
@@ -183,7 +183,7 @@ def prune_logs(place):
             equal(tree(here), {})
             shutil.rmtree(here.share)
         equal(prune(here)[0], 0)
-        equal(set(os.listdir(here.root + "/.stepback")) - {".gitignore"}, {"stays"})
+        equal(os.listdir(here.root + "/.stepback/.git"), ["stays"])
         here.share = here.root + "/stays"
         equal(call(here, "undo", "-C", here.share)[0], 0)
         equal(tree(here), {"file": "old"})
