@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/log_name.h"
 
 enum {
     MAX_DEPTH = 128,
@@ -58,7 +59,8 @@ static GPtrArray *read_names(int fd)
         return names;
     }
     while (names->len < MAX_NAMES && (entry = readdir(stream))) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0 && !log_name_is(entry->d_name))
             g_ptr_array_add(names, g_strdup(entry->d_name));
     }
     closedir(stream);

@@ -16,6 +16,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/log_name.h"
 
 /* Limit on the names read from one folder for sorting; bounds memory. */
 enum { MAX_NAMES = 1 << 20 };
@@ -35,6 +36,35 @@ static void fail(GError **error, const char *path, int number)
     g_set_error(error, STEPBACK_ERROR, code, "%s: %s", path, text);
 }
 
+static char *path_of(int fd)
+{
+    char proc[sizeof("/proc/self/fd/") + 11];
+
+    g_snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+    return g_file_read_link(proc, NULL);
+}
+
+/* Return the path below the root, which is part of the string path; NULL: it is
+ * the root itself, or outside by now. */
+static const char *below(const char *root, const char *path)
+{
+    return root && path && g_str_has_prefix(path, root) &&
+                   path[strlen(root)] == '/'
+               ? path + strlen(root) + 1
+               : NULL;
+}
+
+/* Return whether the fd is in the undo logs of a folder below the root, which
+ * no client reaches, also not by a symbolic link. */
+static bool is_log(int root_fd, int fd)
+{
+    g_autofree char *root = path_of(root_fd);
+    g_autofree char *path = path_of(fd);
+    const char *found = below(root, path);
+
+    return found && log_name_is_in(found);
+}
+
 int fs_view_open(int root_fd, const char *path, int flags)
 {
     struct open_how how = {
@@ -50,7 +80,12 @@ int fs_view_open(int root_fd, const char *path, int flags)
         if (fd >= 0 || errno != EAGAIN)
             break;
     }
-    return fd < 0 ? -errno : (int)fd;
+    if (fd < 0)
+        return -errno;
+    if (!is_log(root_fd, (int)fd))
+        return (int)fd;
+    close((int)fd);
+    return -EACCES;
 }
 
 static int open_beneath(int root_fd, const char *path, int flags,
@@ -61,14 +96,6 @@ static int open_beneath(int root_fd, const char *path, int flags,
     if (fd < 0)
         fail(error, path, -fd);
     return fd;
-}
-
-static char *path_of(int fd)
-{
-    char proc[sizeof("/proc/self/fd/") + 11];
-
-    g_snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
-    return g_file_read_link(proc, NULL);
 }
 
 char *fs_view_target(int root_fd, const char *path)
@@ -84,10 +111,7 @@ char *fs_view_target(int root_fd, const char *path)
 
         return target ? g_build_filename(target, slash + 1, NULL) : NULL;
     }
-    if (!root || !found || !g_str_has_prefix(found, root) ||
-        found[strlen(root)] != '/')
-        return NULL;
-    return g_strdup(found + strlen(root) + 1);
+    return g_strdup(below(root, found));
 }
 
 const char *fs_type_name(mode_t mode)
@@ -130,7 +154,8 @@ static GPtrArray *read_names(int fd, const char *path, GError **error)
     /* readdir() returns NULL at the end and on error; only errno tells
      * which. */
     while (names->len < MAX_NAMES && (errno = 0, entry = readdir(stream))) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0 && !log_name_is(entry->d_name))
             g_ptr_array_add(names, g_strdup(entry->d_name));
     }
     failed = entry || names->len >= MAX_NAMES ? 0 : errno;

@@ -403,6 +403,17 @@ def files_stay_inside(place):
     equal([(e["name"], e["type"]) for e in result["entries"]],
           [("big", "file"), ("fifo", "fifo"), ("in", "symlink")])
     equal(result["truncated"], True)
+    # The logs of folders in this one are out of reach, and not listed.
+    os.makedirs(place.share + "/sub/.stepback/.git/x")
+    os.symlink("sub/.stepback/.git", place.share + "/log")
+    with open(place.share + "/log/x/version", "w") as file:
+        file.write("1")
+    for path in "sub/.stepback/.git/x/version", "log/x/version":
+        contains(agent.error("fs.read", path=path)[1], "Permission denied")
+    for path in "sub/.stepback", "log", "log/x":
+        contains(agent.error("fs.list", path=path)[1], "Permission denied")
+    equal([e["name"] for e in agent.ask("fs.list", path="sub")["payload"]["entries"]],
+          ["file"])
     equal(agent.close(), 0)
 
 
