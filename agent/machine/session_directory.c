@@ -174,6 +174,8 @@ static gboolean check_apart(const struct session_directory *one,
                             const struct session_directory *other,
                             GError **error)
 {
+    g_autofree char *problem = NULL;
+
     if (g_str_equal(one->path, other->path)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     "the working folder %s: already shared as %s", one->path,
@@ -181,20 +183,24 @@ static gboolean check_apart(const struct session_directory *one,
         return FALSE;
     }
     if (real_path_is_beneath(one->path, other->path))
-        return invalid_directory(one->path, "it lies in another working folder",
-                                 error);
-    if (one->undo_dir && real_path_is_beneath(one->undo_dir, other->path))
-        return invalid_directory(
-            one->path, "its undo log would lie in another working folder",
-            error);
-    if (one->undo_dir && real_path_is_beneath(other->path, one->undo_dir))
-        return invalid_directory(
-            other->path, "it lies in another working folder's undo log", error);
-    if (one->undo_dir && other->undo_dir &&
-        real_path_is_beneath(one->undo_dir, other->undo_dir))
-        return invalid_directory(
-            one->path, "its undo log is, or lies in, another folder's undo log",
-            error);
+        problem = g_strdup_printf("it lies in the working folder %s, which "
+                                  "shares it already",
+                                  other->path);
+    else if (one->undo_dir && real_path_is_beneath(one->undo_dir, other->path))
+        problem = g_strdup_printf("its undo log, %s, would lie in the working "
+                                  "folder %s",
+                                  one->undo_dir, other->path);
+    else if (one->undo_dir && other->undo_dir &&
+             real_path_is_beneath(one->undo_dir, other->undo_dir))
+        problem = g_strdup_printf("its undo log, %s, is, or lies in, the undo "
+                                  "log of %s",
+                                  one->undo_dir, other->path);
+    if (problem)
+        return invalid_directory(one->path, problem, error);
+    if (one->undo_dir && real_path_is_beneath(other->path, one->undo_dir)) {
+        problem = g_strdup_printf("it lies in the undo log of %s", one->path);
+        return invalid_directory(other->path, problem, error);
+    }
     return TRUE;
 }
 

@@ -79,9 +79,9 @@ def logs_lie_apart(place):
 
     agent = Agent(place)
     for log in (b, b + "/log", link, link + "/log", link + "/x/y/log"):
-        check("another working folder", {"path": a, "undo_dir": log},
+        check("in the working folder", {"path": a, "undo_dir": log},
               {"path": b})
-        check("another working folder", {"path": b},
+        check("in the working folder", {"path": b},
               {"path": a, "undo_dir": log})
     log = place.root + "/log"
     for other in (log, log + "/sub"):
