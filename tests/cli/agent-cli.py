@@ -133,7 +133,7 @@ def bytes_that_are_not_utf8(place):
     equal(tree(), sorted([b"\xfe", b"one\xfa", b"\xfe/two \xf9"]))
     with open(odd + b"/one\xfa", "rb") as file:
         equal(file.read(), b"\xfb")
-    equal(b"odd\xff" in os.listdir(root + b"/.stepback"), True)
+    equal(b"odd\xff" in os.listdir(root + b"/.stepback/.git"), True)
     steps = json.loads(stepback("history", "--json"))["steps"]
     equal([base64.b64decode(step["command"]) for step in steps],
           [b"sh touch 'two \xf9'", b"sh printf '\xfb' | tee 'one\xfa'; exit 3"])
