@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
+#include "common/log_name.h"
 #include "common/unix_socket.h"
 #include "interceptor/sys/sys.h"
 #include "tests/lib/oracle.h"
@@ -60,7 +61,7 @@ struct world *world_new(const struct world_backend *backend)
     g_assert_cmpint(g_mkdir(world->mount, 0755), ==, 0);
     world->undo_dir = backend->log_elsewhere
                           ? elsewhere()
-                          : g_build_filename(world->base, ".stepback", "share",
+                          : g_build_filename(world->base, LOG_FOLDER, "share",
                                              NULL);
     world->next_id = 1;
     return world;

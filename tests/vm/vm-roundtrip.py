@@ -138,7 +138,7 @@ class Roundtrip:
 
     def __init__(self, base):
         self.share = os.path.join(base, "project")
-        self.log = os.path.join(base, ".stepback", "project")
+        self.log = os.path.join(base, ".stepback/.git/project")
         self.errors = os.path.join(base, "stderr")
         self.agent = None
         self.vm = None
