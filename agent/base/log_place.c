@@ -21,7 +21,7 @@ static gboolean check_place(const char *path, bool or_roots, GError **error)
         return TRUE;
     if (!S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "%s: no folder, and an undo log cannot be there; remove "
+                    "%s: not a folder, so no undo log can be there; remove "
                     "it, or name the log (\"undo_dir\", or --undo-dir)",
                     path);
         return FALSE;

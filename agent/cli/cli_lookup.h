@@ -23,11 +23,10 @@ char *cli_lookup_path(const struct cli_place *place, const char *path);
  * that is refused, after printing the reason. */
 bool cli_lookup_for_run(struct cli_place *place, bool separate_log);
 
-/* Warn if a folder above this one, which is shared for itself, has a log. */
+/* Warn if a folder above this one has a log. This folder gets its own. */
 void cli_lookup_warn_of_outer(const char *dir);
 
-/* Warn of the opposite case: the guest can see the logs of folders within this
- * one. */
+/* Warn of the opposite case: a folder within this one has a log. */
 void cli_lookup_warn_of_inner(const struct cli_place *place);
 
 #endif

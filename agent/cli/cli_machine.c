@@ -119,9 +119,8 @@ static char *network_problem(const struct cli_machine *machine)
     if (cli_machine_network(machine, policy, &error))
         return only_denies(machine->network)
                    ? g_strdup_printf(
-                         "'%s' only denies, and what is not allowed "
-                         "is denied anyway; write open,%s to allow "
-                         "all else",
+                         "'%s' has only exceptions and allows nothing; write "
+                         "open,%s to allow all else",
                          machine->network, machine->network)
                    : NULL;
     if (has_none(machine->network))

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/fd.h"
 #include "interceptor/interceptor.h"

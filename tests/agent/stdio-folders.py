@@ -118,7 +118,7 @@ def logs_lie_apart(place):
     shutil.rmtree(place.root + "/.stepback/.git")
     with open(place.root + "/.stepback/.git", "w"):
         pass
-    check("/.stepback/.git: no folder", {"path": b})
+    check("/.stepback/.git: not a folder", {"path": b})
     shutil.rmtree(place.root + "/.stepback")
     equal((os.listdir(b), os.listdir(log)), (["out"], ["folder"]))
     # A link that the guest can turn leads there once.

@@ -88,7 +88,7 @@ def log_is_no_repository(place):
 
 @test
 def commit_cannot_forge_a_log(place):
-    """git checks no file out into a log, whoever has made the commit"""
+    """git checks no file of a hostile commit out into a log"""
     repository(place)
     manifest = "/.stepback/.git/share/steps/99/manifest.jsonl"
     tree = "100644 blob %s\tmanifest.jsonl\n" % \
