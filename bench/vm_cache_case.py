@@ -2,7 +2,7 @@
 """Work on 7,000 paths in two guests, which differ in the daemon's --cache.
 
     never  the guest asks for each name and attribute again
-    lease  it may keep them for 50 ms, or a minute (virtiofs/fuse/fuse_lease.h)
+    lease  it may keep them for 50 ms, or longer (virtiofs/fuse/fuse_lease.h)
 
 Both run at once, on the image 'debian', and work in turn. The times are the guest's."""
 

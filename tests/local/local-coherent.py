@@ -168,11 +168,13 @@ class Box:
 SETUP = r"""
 echo one >a; echo two >b; mkdir -p d/e; echo three >d/e/f; ln a d/hard; ln a third
 ln -s a link; echo odd >"$(printf 'odd-\377\376 name\nx')"; head -c 300000 /dev/zero >big
+mkdir same; touch -d 2001-02-03 same
 """
 
 STEP = r"""
 echo longer >>a; chmod 600 b; rm -r d; mv "$(printf 'odd-\377\376 name\nx')" moved
 ln -sf b link; truncate -s 7 big; mkdir new; echo new >new/f; echo x >c
+echo x >same/new; touch -d 2001-02-03 same
 """
 
 
@@ -187,6 +189,7 @@ def undo_and_redo(place):
         after = box.outside()
         assert after != before
         box.same()
+        box.settle()
         box.verb("undo")
         box.same()
         equal(box.inside(), before)

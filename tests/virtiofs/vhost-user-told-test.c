@@ -9,13 +9,16 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/virtiofs/guest_steps.h"
+#include "virtiofs/fuse/fuse_config.h"
+#include "virtiofs/fuse/fuse_sweep.h"
 
 enum {
-    LONG_S = 60,
+    LONG_S = FUSE_LEASE_LONG_S,
     MANY = 3000, /* more than are looked at one by one */
     TOLD_MS = 300,
     PAUSE_MS = 8000,  /* less than an undo waits */
@@ -141,6 +144,13 @@ static bool was_told(struct peer *peer, const char *name)
     return found;
 }
 
+static void forget_lines(struct peer *peer)
+{
+    g_mutex_lock(&peer->lock);
+    json_array_clear(peer->lines);
+    g_mutex_unlock(&peer->lock);
+}
+
 /* Return whether the guest had to drop what it does not use. */
 static bool was_to_drop(struct peer *peer)
 {
@@ -155,12 +165,17 @@ static bool was_to_drop(struct peer *peer)
     return found;
 }
 
-static uint64_t seconds_of(struct peer *peer, const char *name)
+static struct fuse_entry_out look_up(struct peer *peer, const char *name)
 {
     struct fuse_entry_out entry;
 
     OK(fuse_client_lookup(peer->guest->client, FUSE_ROOT_ID, name, &entry));
-    return entry.entry_valid;
+    return entry;
+}
+
+static uint64_t seconds_of(struct peer *peer, const char *name)
+{
+    return look_up(peer, name).entry_valid;
 }
 
 /* A file that has just changed is kept for long only after a moment. */
@@ -181,6 +196,43 @@ static void make(struct peer *peer, const char *name)
     OK(fuse_client_create(peer->guest->client, FUSE_ROOT_ID, name, O_RDWR,
                           &node, &fh));
     OK(fuse_client_release(peer->guest->client, FUSE_RELEASE, node, fh));
+}
+
+static uint32_t opendir_flags(struct peer *peer)
+{
+    const struct fuse_open_in in = { 0 };
+    const struct iovec args[] = { PIECE(in) };
+    const struct fuse_open_out *out;
+    uint32_t flags;
+
+    OK(fuse_client_call(peer->guest->client, FUSE_QUEUE, FUSE_OPENDIR,
+                        FUSE_ROOT_ID, args, 1, sizeof(*out),
+                        (const void **)&out, NULL));
+    flags = out->open_flags;
+    OK(fuse_client_release(peer->guest->client, FUSE_RELEASEDIR, FUSE_ROOT_ID,
+                           out->fh));
+    return flags;
+}
+
+/* Wait until the guest may use the list of names that it has read. */
+static void wait_list_kept(struct peer *peer)
+{
+    gint64 end = g_get_monotonic_time() + PATIENCE_MS * 1000;
+
+    while (!(opendir_flags(peer) & FOPEN_KEEP_CACHE)) {
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+        g_usleep(POLL_US);
+    }
+}
+
+static void wait_told(struct peer *peer, const char *name, int seconds)
+{
+    gint64 end = g_get_monotonic_time() + seconds * G_TIME_SPAN_SECOND;
+
+    while (!was_told(peer, name)) {
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+        g_usleep(POLL_US);
+    }
 }
 
 /* A step that makes a file, and undo. Return how long the undo took. */
@@ -297,6 +349,78 @@ static void without_answer(void)
     free_peer(peer);
 }
 
+/* When it answers after all, it looks at everything, and keeps it again; also
+ * at what has changed meanwhile, even if the name is no longer known. */
+static void with_a_late_answer(void)
+{
+    struct peer *peer = new_peer(true);
+    g_autofree char *victim = client_host_path(peer->guest->client, "victim");
+    g_autofree char *moved = client_host_path(peer->guest->client, "moved");
+
+    start_to_keep(peer);
+    wait_kept(peer, "victim", LONG_S);
+    undo_of_file(peer, "a");
+    wait_kept(peer, "victim", 0);
+    g_assert_cmpint(rename(victim, moved), ==, 0);
+    seconds_of(peer, "moved");
+    g_usleep(2 * TOLD_MS * 1000); /* for the watcher */
+    forget_lines(peer);
+    peer->silent = false;
+    say(peer, "{\"told\":1}\n");
+    wait_kept(peer, "moved", LONG_S);
+    g_assert_true(was_told(peer, "[1,\"a\",false]"));
+    g_assert_true(was_told(peer, "[1,\"victim\",false]"));
+    g_assert_true(was_told(peer, "[1,\"moved\",false]"));
+    free_peer(peer);
+}
+
+/* No event comes of a write by mmap(2) until the file is closed. */
+static void without_a_report(void)
+{
+    struct peer *peer = new_peer(false);
+    g_autofree char *victim = client_host_path(peer->guest->client, "victim");
+    int fd = open(victim, O_RDWR | O_CLOEXEC);
+    char *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    g_assert_true(page != MAP_FAILED);
+    start_to_keep(peer);
+    while (look_up(peer, "victim").attr_valid != LONG_S)
+        g_usleep(POLL_US);
+    g_usleep(2 * TOLD_MS * 1000); /* for lines of the file's creation */
+    forget_lines(peer);
+    *page ^= 1;
+    g_usleep(TOLD_MS * 1000);
+    g_assert_false(was_told(peer, "[1,\"victim\",false]"));
+    wait_told(peer, "[1,\"victim\",false]", 2 * FUSE_SWEEP_S);
+    munmap(page, 1);
+    close(fd);
+    free_peer(peer);
+}
+
+static void list_of_names(void)
+{
+    struct peer *peer = new_peer(false);
+    g_autofree char *new = client_host_path(peer->guest->client, "new");
+
+    g_assert_cmpuint(opendir_flags(peer), ==, 0);
+    start_to_keep(peer);
+    wait_list_kept(peer);
+    g_assert_true(g_file_set_contents(new, "x", 1, NULL)); /* by the host */
+    g_assert_cmpuint(opendir_flags(peer), ==, FOPEN_CACHE_DIR);
+    wait_list_kept(peer);
+    guest_step_open(peer->guest, 1);
+    make(peer, "a");
+    guest_step_close(peer->guest, 1);
+    g_assert_cmpuint(opendir_flags(peer), ==, FOPEN_CACHE_DIR);
+    wait_list_kept(peer);
+    guest_undo(peer->guest);
+    g_assert_cmpuint(opendir_flags(peer), ==, FOPEN_CACHE_DIR);
+    end_peer(peer);
+    wait_kept(peer, "victim", 0);
+    g_assert_cmpuint(opendir_flags(peer), ==, 0);
+    free_peer(peer);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -307,5 +431,8 @@ int main(int argc, char **argv)
     g_test_add_func("/told/while-paused", while_paused);
     g_test_add_func("/told/that-fails", that_fails);
     g_test_add_func("/told/without-answer", without_answer);
+    g_test_add_func("/told/with-a-late-answer", with_a_late_answer);
+    g_test_add_func("/told/without-a-report", without_a_report);
+    g_test_add_func("/told/list-of-names", list_of_names);
     return g_test_run();
 }

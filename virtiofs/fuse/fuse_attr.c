@@ -10,11 +10,26 @@
 
 #include "virtiofs/fuse/fuse_ops.h"
 
-static int reply_attr(struct fuse_server *server, struct fuse_request *request,
-                      const struct ic_inode *inode, const struct stat *st)
+/* The client gets these attributes of the node. Return for how long. */
+static struct fuse_timeout keep(struct fuse_server *server,
+                                struct fuse_node *node, const struct stat *st)
 {
-    struct fuse_timeout timeout = fuse_entry_attr_timeout(server, inode,
+    struct fuse_timeout timeout = fuse_entry_attr_timeout(server, node->inode,
                                                           st->st_nlink);
+    uint64_t kept = atomic_load_explicit(&node->kept, memory_order_relaxed);
+
+    if (timeout.seconds == FUSE_LEASE_LONG_S)
+        kept = fuse_entry_version(st);
+    else if (kept != 0)
+        kept = FUSE_KEPT_NAME;
+    atomic_store_explicit(&node->kept, kept, memory_order_relaxed);
+    return timeout;
+}
+
+static int reply_attr(struct fuse_server *server, struct fuse_request *request,
+                      struct fuse_node *node, const struct stat *st)
+{
+    struct fuse_timeout timeout = keep(server, node, st);
     struct fuse_attr_out out = { .attr_valid = timeout.seconds,
                                  .attr_valid_nsec = timeout.ns };
 
@@ -30,7 +45,7 @@ int fuse_op_getattr(struct fuse_server *server, struct fuse_request *request,
 
     if (r < 0)
         return r;
-    return reply_attr(server, request, node->inode, &st);
+    return reply_attr(server, request, node, &st);
 }
 
 static struct timespec setattr_time(uint32_t now, uint64_t sec, uint32_t nsec)
@@ -128,7 +143,7 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
     else
         r = ic_stat(server->ic, inode, &st);
     if (r == 0)
-        r = reply_attr(server, request, inode, &st);
+        r = reply_attr(server, request, node, &st);
     if (handle)
         fuse_handles_put(server->handles, handle);
     return r;
@@ -175,7 +190,7 @@ int fuse_op_statx(struct fuse_server *server, struct fuse_request *request,
 
     if (r < 0)
         return r;
-    timeout = fuse_entry_attr_timeout(server, node->inode, st.st_nlink);
+    timeout = keep(server, node, &st);
     out.attr_valid = timeout.seconds;
     out.attr_valid_nsec = timeout.ns;
     fill_statx(server, &st, &out.stat);

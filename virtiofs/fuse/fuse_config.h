@@ -28,9 +28,12 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
 #define FUSE_LEASE_SECONDS 0.05
 
 /* Seconds that a client keeps names and attributes if it is notified of changes
- * (ic_inode_is_watched()). They bound the few changes that nothing reports,
- * such as a write by mmap(2) of another process. */
-#define FUSE_LEASE_LONG_S 60
+ * (ic_inode_is_watched()). fuse_sweep.h finds those that nothing reports. */
+#define FUSE_LEASE_LONG_S 3600
+
+/* The same for the absence of a name. No node knows it, so it cannot be looked
+ * at again if changes were missed. */
+#define FUSE_LEASE_MISSING_S 60
 
 struct fuse_server_config {
     enum fuse_cache cache;

@@ -13,8 +13,7 @@
 int fuse_op_opendir(struct fuse_server *server, struct fuse_request *request,
                     struct fuse_node *node)
 {
-    struct fuse_open_out out = { .open_flags = fuse_entry_open_flags(server,
-                                                                     true) };
+    struct fuse_open_out out = { 0 };
     int fd = -1, r;
 
     if (!S_ISDIR(ic_inode_type(node->inode)))
@@ -26,6 +25,7 @@ int fuse_op_opendir(struct fuse_server *server, struct fuse_request *request,
         r = ic_open(server->ic, node->inode, O_RDONLY | O_DIRECTORY, &fd);
     if (r < 0)
         return r;
+    out.open_flags = fuse_entry_dir_flags(server, node, fd);
     r = fuse_handles_add(server->handles, fd, O_RDONLY, node->inode, &out.fh);
     if (r < 0)
         return r;

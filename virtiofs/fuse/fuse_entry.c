@@ -108,7 +108,9 @@ static struct fuse_timeout name_timeout(const struct fuse_server *server,
         return (struct fuse_timeout){ 0 };
     /* That a name does not exist is known to no node, so the engine cannot tell
      * a guest to drop it when changes were missed. */
-    if (watched && (server->notifies || (inode && keeps_long(server))))
+    if (watched && !inode && server->notifies)
+        return (struct fuse_timeout){ .seconds = FUSE_LEASE_MISSING_S };
+    if (watched && inode && keeps_long(server))
         return (struct fuse_timeout){ .seconds = FUSE_LEASE_LONG_S };
     return inode ? kept_timeout(server, watched) : (struct fuse_timeout){ 0 };
 }
@@ -126,24 +128,56 @@ uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir)
                   : caches[server->config.cache].file_flags;
 }
 
-/* The content of a file that another process writes by mmap(2) changes without
- * its times until the kernel has written the pages back, after 30 s by default,
- * and write-protected them. */
-#define WRITTEN_BACK_S 60
+enum {
+    /* The content of a file that another process writes by mmap(2) changes
+     * without its times until the kernel has written the pages back, after 30 s
+     * by default, and write-protected them. */
+    WRITTEN_BACK_S = 60,
+    /* Changes of a folder within a tick of the kernel's clock (up to 10 ms) can
+     * have the same times. */
+    TICK_S = 2,
+    /* A folder is listed again while the names that READDIRPLUS brought are
+     * still valid. Otherwise each would be looked up. */
+    LISTED_S = FUSE_LEASE_LONG_S / 2,
+};
 
-/* Return a number for the version of a file's content, never 0; 0 if it may
- * still change unnoticed. */
+static uint64_t mix(uint64_t version, uint64_t value)
+{
+    return version * 0x100000001b3ull + value;
+}
+
+uint64_t fuse_entry_version(const struct stat *st)
+{
+    uint64_t version = mix(
+        mix((uint64_t)st->st_size, (uint64_t)st->st_ctim.tv_sec),
+        (uint64_t)st->st_ctim.tv_nsec);
+
+    return version > FUSE_KEPT_NAME ? version : FUSE_KEPT_NAME + 1;
+}
+
+/* Return a number for the version of what the client may have read from the
+ * file or folder; 0 if that may still change unnoticed. */
 static uint64_t content_version(const struct stat *st)
 {
-    uint64_t version = (uint64_t)st->st_size;
+    bool is_dir = S_ISDIR(st->st_mode);
+    uint64_t version = fuse_entry_version(st);
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (now.tv_sec - st->st_ctim.tv_sec < WRITTEN_BACK_S)
+    if (now.tv_sec - st->st_ctim.tv_sec < (is_dir ? TICK_S : WRITTEN_BACK_S))
         return 0;
-    version = version * 0x100000001b3ull + (uint64_t)st->st_ctim.tv_sec;
-    version = version * 0x100000001b3ull + (uint64_t)st->st_ctim.tv_nsec;
-    return version ? version : 1;
+    return is_dir ? mix(version, (uint64_t)(now.tv_sec / LISTED_S)) : version;
+}
+
+/* Return FOPEN_KEEP_CACHE if what the client has read through the node is still
+ * right, else 0. */
+static uint32_t keep_flag(struct fuse_node *node, const struct stat *st)
+{
+    uint64_t version = content_version(st);
+    uint64_t before = atomic_exchange_explicit(&node->version, version,
+                                               memory_order_relaxed);
+
+    return version != 0 && version == before ? FOPEN_KEEP_CACHE : 0;
 }
 
 uint32_t fuse_entry_file_flags(const struct fuse_server *server,
@@ -151,15 +185,23 @@ uint32_t fuse_entry_file_flags(const struct fuse_server *server,
 {
     uint32_t flags = fuse_entry_open_flags(server, false);
     struct stat st;
-    uint64_t version, before;
 
     if (!server->notifies || !ic_inode_is_watched(server->ic, node->inode) ||
         fstat(fd, &st) < 0)
         return flags;
-    version = content_version(&st);
-    before = atomic_exchange_explicit(&node->version, version,
-                                      memory_order_relaxed);
-    return version != 0 && version == before ? flags | FOPEN_KEEP_CACHE : flags;
+    return flags | keep_flag(node, &st);
+}
+
+uint32_t fuse_entry_dir_flags(const struct fuse_server *server,
+                              struct fuse_node *node, int fd)
+{
+    uint32_t flags = fuse_entry_open_flags(server, true);
+    struct stat st;
+
+    if (!keeps_long(server) || !ic_inode_is_watched(server->ic, node->inode) ||
+        fstat(fd, &st) < 0)
+        return flags;
+    return flags | FOPEN_CACHE_DIR | keep_flag(node, &st);
 }
 
 /* Linux's 32-bit format: 12 bits of major between the low 8 and the high 12
@@ -199,11 +241,12 @@ void fuse_entry_fill_attr(const struct fuse_server *server,
     };
 }
 
-/* Fill in all but the node id. A client that guesses ids may make a node forget
- * its inode at once, so the inode is examined before it is remembered. */
-static void fill(const struct fuse_server *server, const struct ic_inode *dir,
-                 const struct ic_inode *inode, const struct stat *st,
-                 struct fuse_entry_out *ret_entry)
+/* Fill in all but the node id. Return fuse_node.kept. A client that guesses ids
+ * may make a node forget its inode at once, so the inode is examined before it
+ * is remembered. */
+static uint64_t fill(const struct fuse_server *server,
+                     const struct ic_inode *dir, const struct ic_inode *inode,
+                     const struct stat *st, struct fuse_entry_out *ret_entry)
 {
     struct fuse_timeout attr = fuse_entry_attr_timeout(server, inode,
                                                        st->st_nlink);
@@ -221,17 +264,18 @@ static void fill(const struct fuse_server *server, const struct ic_inode *dir,
         ret_entry->entry_valid_nsec = name.ns;
     }
     fuse_entry_fill_attr(server, st, &ret_entry->attr);
+    if (ret_entry->attr_valid == FUSE_LEASE_LONG_S)
+        return fuse_entry_version(st);
+    return ret_entry->entry_valid == FUSE_LEASE_LONG_S ? FUSE_KEPT_NAME : 0;
 }
 
 int fuse_entry_fill(struct fuse_server *server, const struct ic_inode *dir,
                     struct ic_inode *inode, const struct stat *st,
                     struct fuse_entry_out *ret_entry)
 {
-    uint64_t id;
-    int r;
+    uint64_t id, kept = fill(server, dir, inode, st, ret_entry);
+    int r = fuse_nodes_remember(server->nodes, inode, kept, &id);
 
-    fill(server, dir, inode, st, ret_entry);
-    r = fuse_nodes_remember(server->nodes, inode, &id);
     if (r == 0)
         ret_entry->nodeid = id;
     return r;
@@ -241,11 +285,9 @@ int fuse_entry_fill_held(struct fuse_server *server, const struct ic_inode *dir,
                          struct ic_inode *inode, const struct stat *st,
                          struct fuse_entry_out *ret_entry)
 {
-    uint64_t id;
-    int r;
+    uint64_t id, kept = fill(server, dir, inode, st, ret_entry);
+    int r = fuse_nodes_remember_held(server->nodes, inode, kept, &id);
 
-    fill(server, dir, inode, st, ret_entry);
-    r = fuse_nodes_remember_held(server->nodes, inode, &id);
     if (r == 0)
         ret_entry->nodeid = id;
     return r;

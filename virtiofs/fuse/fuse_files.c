@@ -101,6 +101,8 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
                        in->open_flags & FUSE_OPEN_KILL_SUIDGID, &fd);
     if (r < 0)
         return r;
+    if (in->flags & O_TRUNC)
+        fuse_nodes_keep_name(server->nodes, node->inode);
     out.open_flags = fuse_entry_file_flags(server, node, fd);
     r = fuse_handles_add(server->handles, fd, (int)in->flags, node->inode,
                          &out.fh);

@@ -186,6 +186,8 @@ int fuse_op_write(struct fuse_server *server, struct fuse_request *request,
     if (!handle)
         return -EBADF;
     n = write_file(server, request->scratch->undos, in, handle, iov, n_iov);
+    if (n > 0)
+        fuse_nodes_keep_name(server->nodes, handle->inode);
     fuse_handles_put(server->handles, handle);
     if (n < 0)
         return (int)n;
@@ -220,6 +222,7 @@ int fuse_op_fallocate(struct fuse_server *server, struct fuse_request *request,
             ? ic_fallocate(server->ic, handle->inode, handle->fd, (int)in->mode,
                            (off_t)in->offset, (off_t)in->length)
             : -EBADF;
+    fuse_nodes_keep_name(server->nodes, handle->inode);
     fuse_handles_put(server->handles, handle);
     return r;
 }
@@ -288,6 +291,8 @@ int fuse_op_copy_file_range(struct fuse_server *server,
 
     if (from && to)
         n = copy_range(server, in, from, to);
+    if (n > 0)
+        fuse_nodes_keep_name(server->nodes, to->inode);
     if (from)
         fuse_handles_put(server->handles, from);
     if (to)

@@ -180,8 +180,13 @@ void fuse_lease_set_teller(struct fuse_lease *lease,
 
 void fuse_lease_keep_long(struct fuse_lease *lease, bool can)
 {
-    if (atomic_exchange(&lease->reached, can) && !can)
+    bool could = atomic_exchange(&lease->reached, can);
+    int64_t end = lease->active_ms + lease->duration_ms + GUARD_MS;
+
+    if (could && !can)
         raise_to(&lease->guard_ms, lease->active_ms + LONG_MS + GUARD_MS);
+    if (can && lease->guard_ms > end)
+        atomic_store(&lease->guard_ms, end);
 }
 
 /* ---- the guard ----------------------------------------------------------- */

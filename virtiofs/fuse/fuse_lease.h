@@ -63,8 +63,9 @@ void fuse_lease_set_teller(struct fuse_lease *lease,
                            const struct fuse_lease_teller *teller,
                            void *opaque);
 
-/* With a teller: it reaches the client, or no longer. What the client has kept
- * until then may be outdated until it expires. */
+/* With a teller: it reaches the client, which has nothing outdated; or it does
+ * no longer, so that what the client has kept may be outdated until it
+ * expires. */
 void fuse_lease_keep_long(struct fuse_lease *lease, bool can);
 
 /* Return whether the reply may have the client keep for long what is watched

@@ -37,7 +37,7 @@ struct fuse_nodes *fuse_nodes_new(struct ic *ic)
 
     nodes->ic = ic;
     nodes->slots = slot_table_new(destroy_node);
-    fuse_nodes_remember(nodes, ic_inode_ref(ic_root(ic)), &id);
+    fuse_nodes_remember(nodes, ic_inode_ref(ic_root(ic)), 0, &id);
     return nodes;
 }
 
@@ -49,7 +49,7 @@ void fuse_nodes_free(struct fuse_nodes *nodes)
     g_free(nodes);
 }
 
-static bool count_lookup(struct fuse_nodes *nodes, uint64_t id)
+static bool count_lookup(struct fuse_nodes *nodes, uint64_t id, uint64_t kept)
 {
     struct fuse_node *node = slot_table_get(nodes->slots, id);
     uint64_t n;
@@ -59,6 +59,8 @@ static bool count_lookup(struct fuse_nodes *nodes, uint64_t id)
     n = atomic_load_explicit(&node->n_lookups, memory_order_relaxed);
     while (n > 0 && !atomic_compare_exchange_weak(&node->n_lookups, &n, n + 1))
         ;
+    atomic_store_explicit(&node->kept, kept, memory_order_relaxed);
+    atomic_store_explicit(&node->is_moved, false, memory_order_relaxed);
     slot_table_put(nodes->slots, id);
     return n > 0;
 }
@@ -79,7 +81,7 @@ static int check_fd(struct fuse_nodes *nodes, struct ic_inode *inode)
 /* Return 0 and the node's id, -EAGAIN if the inode's tag has changed, or
  * -errno. */
 static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
-                    uint64_t tag, uint64_t *ret_id)
+                    uint64_t kept, uint64_t tag, uint64_t *ret_id)
 {
     struct fuse_node *node;
     int r = check_fd(nodes, inode);
@@ -88,7 +90,9 @@ static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
         return r;
     node = g_new(struct fuse_node, 1);
     /* Initialize the node completely before its id can be found. */
-    *node = (struct fuse_node){ .inode = ic_inode_hold(inode), .n_lookups = 1 };
+    *node = (struct fuse_node){ .inode = ic_inode_hold(inode),
+                                .n_lookups = 1,
+                                .kept = kept };
     r = slot_table_insert(nodes->slots, node, &node->id, ret_id);
     if (r < 0) {
         ic_inode_unhold(inode);
@@ -103,36 +107,36 @@ static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
 }
 
 static int remember(struct fuse_nodes *nodes, struct ic_inode *inode,
-                    uint64_t *ret_id)
+                    uint64_t kept, uint64_t *ret_id)
 {
     uint64_t tag;
     int r;
 
     do {
         tag = ic_inode_tag(inode);
-        if (tag != 0 && count_lookup(nodes, tag)) {
+        if (tag != 0 && count_lookup(nodes, tag, kept)) {
             *ret_id = tag;
             r = 0;
         } else {
-            r = add_node(nodes, inode, tag, ret_id);
+            r = add_node(nodes, inode, kept, tag, ret_id);
         }
     } while (r == -EAGAIN);
     return r;
 }
 
 int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
-                        uint64_t *ret_id)
+                        uint64_t kept, uint64_t *ret_id)
 {
-    int r = remember(nodes, inode, ret_id);
+    int r = remember(nodes, inode, kept, ret_id);
 
     ic_inode_unref(inode);
     return r;
 }
 
 int fuse_nodes_remember_held(struct fuse_nodes *nodes, struct ic_inode *inode,
-                             uint64_t *ret_id)
+                             uint64_t kept, uint64_t *ret_id)
 {
-    int r = remember(nodes, inode, ret_id);
+    int r = remember(nodes, inode, kept, ret_id);
 
     ic_inode_unhold(inode);
     return r;
@@ -155,6 +159,20 @@ void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
     while (!atomic_compare_exchange_weak(&node->n_lookups, &n, left));
     if (left == 0)
         slot_table_remove(nodes->slots, id);
+    slot_table_put(nodes->slots, id);
+}
+
+void fuse_nodes_keep_name(struct fuse_nodes *nodes,
+                          const struct ic_inode *inode)
+{
+    uint64_t id = ic_inode_tag(inode);
+    struct fuse_node *node = id ? slot_table_get(nodes->slots, id) : NULL;
+
+    if (!node)
+        return;
+    if (atomic_load_explicit(&node->kept, memory_order_relaxed) != 0)
+        atomic_store_explicit(&node->kept, FUSE_KEPT_NAME,
+                              memory_order_relaxed);
     slot_table_put(nodes->slots, id);
 }
 
@@ -182,6 +200,29 @@ void fuse_nodes_each(struct fuse_nodes *nodes,
     struct visit visit = { each, opaque };
 
     slot_table_each(nodes->slots, visit_node, &visit);
+}
+
+struct some {
+    void (*each)(struct fuse_node *node, void *opaque);
+    void *opaque;
+};
+
+static void visit_some(void *object, void *opaque)
+{
+    const struct some *some = opaque;
+
+    some->each(object, some->opaque);
+}
+
+bool fuse_nodes_some(struct fuse_nodes *nodes, uint32_t *inout_slot,
+                     uint32_t n_slots,
+                     void (*each)(struct fuse_node *node, void *opaque),
+                     void *opaque)
+{
+    struct some some = { each, opaque };
+
+    return slot_table_some(nodes->slots, inout_slot, n_slots, visit_some,
+                           &some);
 }
 
 void fuse_nodes_clear(struct fuse_nodes *nodes)

@@ -12,6 +12,7 @@
 #ifndef VIRTIOFS_FUSE_FUSE_NODES_H
 #define VIRTIOFS_FUSE_FUSE_NODES_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "interceptor/interceptor.h"
@@ -23,6 +24,12 @@ struct fuse_node {
     uint64_t id;
     _Atomic uint64_t n_lookups; /* 0: being removed */
     _Atomic uint64_t version;   /* see fuse_entry_file_flags(); 0 at first */
+    /* fuse_entry_version() of the attributes that the client may keep for long;
+     * FUSE_KEPT_NAME: a name alone; 0: nothing */
+    _Atomic uint64_t kept;
+    /* The client knows that the last name leads elsewhere, or nowhere. Until
+     * the next lookup. */
+    atomic_bool is_moved;
 };
 
 /* ic is borrowed for the lifetime of the nodes. */
@@ -31,14 +38,20 @@ struct fuse_nodes *fuse_nodes_new(struct ic *ic);
 /* NULL is allowed. */
 void fuse_nodes_free(struct fuse_nodes *nodes);
 
-/* Count one lookup of the inode (taken, also on failure). Return 0 and its node
- * id, or -ENFILE. */
+/* Count one lookup of the inode (taken, also on failure); kept: the node's new
+ * value. Return 0 and its node id, or -ENFILE. */
 int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
-                        uint64_t *ret_id);
+                        uint64_t kept, uint64_t *ret_id);
 
 /* The same for a hold (taken). */
 int fuse_nodes_remember_held(struct fuse_nodes *nodes, struct ic_inode *inode,
-                             uint64_t *ret_id);
+                             uint64_t kept, uint64_t *ret_id);
+
+#define FUSE_KEPT_NAME 1
+
+/* The client has changed a file, and keeps none of its attributes. */
+void fuse_nodes_keep_name(struct fuse_nodes *nodes,
+                          const struct ic_inode *inode);
 
 /* Subtract that many lookups. The client may name any id and any number. */
 void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
@@ -47,6 +60,14 @@ void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
 /* Call each with all nodes and their last names (fuse_server_each_known()). */
 void fuse_nodes_each(struct fuse_nodes *nodes,
                      void (*each)(const struct ic_stale *known, void *opaque),
+                     void *opaque);
+
+/* Call each with at most n_slots slots' nodes from *inout_slot on (0: the
+ * first), and set that to the next one. Return false after the last. The node
+ * is borrowed; its inode is held. */
+bool fuse_nodes_some(struct fuse_nodes *nodes, uint32_t *inout_slot,
+                     uint32_t n_slots,
+                     void (*each)(struct fuse_node *node, void *opaque),
                      void *opaque);
 
 /* Forget everything but the root. */

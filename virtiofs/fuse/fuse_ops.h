@@ -94,6 +94,14 @@ uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir);
 uint32_t fuse_entry_file_flags(const struct fuse_server *server,
                                struct fuse_node *node, int fd);
 
+/* The same for a folder: the client may answer from the list that it has read,
+ * if the folder has not changed since then. */
+uint32_t fuse_entry_dir_flags(const struct fuse_server *server,
+                              struct fuse_node *node, int fd);
+
+/* Return a number for these attributes, never 0 or FUSE_KEPT_NAME. */
+uint64_t fuse_entry_version(const struct stat *st);
+
 /* Convert device numbers to and from the protocol's packed form. */
 uint32_t fuse_entry_encode_rdev(dev_t rdev);
 dev_t fuse_entry_decode_rdev(uint32_t rdev);

@@ -16,12 +16,16 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "virtiofs/fuse/fuse_sweep.h"
 
 /* Items of a batch without a waiting caller; beyond, the kernel drops all that
  * is known to be in its cache. */
 #define MAX_UNAWAITED 65536
 
 #define REPEAT_MS 1000
+
+/* A sweep of very many inodes takes this part of the time at most. */
+#define SWEEP_PART 200
 
 struct batch {
     GHashTable *items; /* a set of struct notifier_item (owned) */
@@ -45,6 +49,10 @@ struct notifier {
     /* Also read without the lock. */
     _Atomic uint64_t last_number, last_sent;
     bool paused, stop;
+    /* Of the notifier's thread. */
+    struct fuse_sweep sweep;
+    gint64 sweep_us; /* that this sweep has taken */
+    gint64 sweep_at; /* g_get_monotonic_time() of its start */
 };
 
 /* ---- items --------------------------------------------------------------- */
@@ -85,6 +93,16 @@ static void add_item(struct batch *batch, const struct ic_stale *stale)
 static void end_pages(gpointer data)
 {
     ic_stale_pages_end(data);
+}
+
+static struct batch *new_batch(void)
+{
+    struct batch *batch = g_new0(struct batch, 1);
+
+    batch->items = g_hash_table_new_full(hash_item, equal_items, free_item,
+                                         NULL);
+    batch->pages = g_ptr_array_new_with_free_func(end_pages);
+    return batch;
 }
 
 static void free_batch(gpointer data)
@@ -150,8 +168,19 @@ static void notify_batch(struct notifier *notifier, struct batch *batch,
         way->end(notifier->opaque);
 }
 
-/* Send a batch for the first time, and queue it for the repetition, if any. The
- * lock is held, but not meanwhile. */
+/* Queue a batch (taken) for the repetition, if any. The lock is held. */
+static void repeat_later(struct notifier *notifier, struct batch *batch)
+{
+    if (!notifier->way->repeats || g_hash_table_size(batch->items) == 0) {
+        free_batch(batch);
+        return;
+    }
+    batch->repeat_at = g_get_monotonic_time() +
+                       REPEAT_MS * G_TIME_SPAN_MILLISECOND;
+    g_queue_push_tail(&notifier->repeats, batch);
+}
+
+/* Send a batch for the first time. The lock is held, but not meanwhile. */
 static void send_first(struct notifier *notifier)
 {
     struct batch *batch = g_queue_pop_head(&notifier->batches);
@@ -161,13 +190,7 @@ static void send_first(struct notifier *notifier)
     g_mutex_lock(&notifier->lock);
     notifier->last_sent = batch->number;
     g_cond_broadcast(&notifier->sent);
-    if (!notifier->way->repeats) {
-        free_batch(batch);
-        return;
-    }
-    batch->repeat_at = g_get_monotonic_time() +
-                       REPEAT_MS * G_TIME_SPAN_MILLISECOND;
-    g_queue_push_tail(&notifier->repeats, batch);
+    repeat_later(notifier, batch);
 }
 
 /* The same for a batch that is due again. */
@@ -181,15 +204,14 @@ static void send_again(struct notifier *notifier)
     g_mutex_lock(&notifier->lock);
 }
 
-/* Wait for something to send. The lock is held. */
+/* Wait for something to send, or to look at. The lock is held. */
 static void wait_more(struct notifier *notifier)
 {
     const struct batch *next = g_queue_peek_head(&notifier->repeats);
 
-    if (next)
-        g_cond_wait_until(&notifier->more, &notifier->lock, next->repeat_at);
-    else
-        g_cond_wait(&notifier->more, &notifier->lock);
+    g_cond_wait_until(&notifier->more, &notifier->lock,
+                      next ? MIN(next->repeat_at, notifier->sweep_at)
+                           : notifier->sweep_at);
 }
 
 static bool is_due(struct notifier *notifier)
@@ -199,12 +221,41 @@ static bool is_due(struct notifier *notifier)
     return next && next->repeat_at <= g_get_monotonic_time();
 }
 
+/* Do the next part of the sweep. What it finds has no number: no caller waits
+ * for it, and no change by the client depends on it. The lock is held, but not
+ * meanwhile. */
+static void sweep_some(struct notifier *notifier)
+{
+    struct batch *batch = new_batch();
+    gint64 start = g_get_monotonic_time();
+    bool more;
+
+    g_mutex_unlock(&notifier->lock);
+    more = fuse_sweep_some(notifier->server, &notifier->sweep, collect_known,
+                           batch);
+    notifier->sweep_us += g_get_monotonic_time() - start;
+    if (g_hash_table_size(batch->items) > 0)
+        notify_batch(notifier, batch, false);
+    g_mutex_lock(&notifier->lock);
+    repeat_later(notifier, batch);
+    if (more)
+        return;
+    notifier->sweep_at += MAX(FUSE_SWEEP_S * G_TIME_SPAN_SECOND,
+                              notifier->sweep_us * SWEEP_PART);
+    notifier->sweep_us = 0;
+    notifier->sweep = (struct fuse_sweep){ 0 };
+}
+
 static gpointer run_thread(gpointer data)
 {
     struct notifier *notifier = data;
 
     g_mutex_lock(&notifier->lock);
+    notifier->sweep_at = g_get_monotonic_time() +
+                         FUSE_SWEEP_S * G_TIME_SPAN_SECOND;
     while (!notifier->stop) {
+        if (g_get_monotonic_time() >= notifier->sweep_at)
+            sweep_some(notifier);
         if (!g_queue_is_empty(&notifier->batches))
             send_first(notifier);
         else if (is_due(notifier))
@@ -225,10 +276,7 @@ static struct batch *find_batch(struct notifier *notifier, bool wait)
 
     if (batch && !batch->awaited && !wait)
         return batch;
-    batch = g_new0(struct batch, 1);
-    batch->items = g_hash_table_new_full(hash_item, equal_items, free_item,
-                                         NULL);
-    batch->pages = g_ptr_array_new_with_free_func(end_pages);
+    batch = new_batch();
     batch->awaited = wait;
     batch->number = ++notifier->last_number;
     g_queue_push_tail(&notifier->batches, batch);

@@ -6,6 +6,9 @@
  * so a dedicated thread that holds no lock of the engine sends notifications,
  * while other threads serve requests.
  *
+ * When it has nothing to send, it looks for changes without a report
+ * (fuse_sweep.h).
+ *
  * Batches are sent in order. A batch without a waiting caller is merged with
  * the last one. Instead of more items than it may have, it then has all that
  * the client is known to have cached; only names that do not exist, and further

@@ -28,6 +28,7 @@ enum {
     /* With more, what the guest does not use is dropped first: its kernel does
      * that faster, and skips the names of a folder that it has dropped. */
     MANY = 2048,
+    MAX_MISSED = 65536,
     LINE_MAX_IN = 256,
 };
 
@@ -38,13 +39,17 @@ struct notify_peer {
     GThread *reader;
     GMutex lock; /* guards the following members */
     GCond change;
-    json_int_t told;
+    json_int_t sent, told;
     bool keeps, paused, failed, closed;
+    bool given_up; /* a line was not answered in time */
+    bool returned; /* it was, later, so the guest must look at everything */
     /* Of the notifier's thread. */
-    gint64 until; /* g_get_monotonic_time(), for the line */
-    json_int_t sent;
-    bool given_up;
-    GArray *places; /* of struct place, of the batch */
+    gint64 until;   /* g_get_monotonic_time(), for the line */
+    bool is_all;    /* the batch has everything */
+    bool is_return; /* and it is the first since the guest has returned */
+    bool warned;
+    GArray *places;     /* of struct place, of the batch */
+    GHashTable *missed; /* a set of struct place, for when it returns */
 };
 
 /* A name to look at again, and an inode that may have it. */
@@ -57,6 +62,28 @@ struct place {
 static void clear_place(gpointer data)
 {
     g_free(((struct place *)data)->name);
+}
+
+static void free_place(gpointer place)
+{
+    clear_place(place);
+    g_free(place);
+}
+
+static guint hash_place(gconstpointer key)
+{
+    const struct place *place = key;
+    uint64_t ids = place->dir * 31 + place->inode;
+
+    return g_int64_hash(&ids) ^ (place->name ? g_str_hash(place->name) : 0);
+}
+
+static gboolean equal_places(gconstpointer a, gconstpointer b)
+{
+    const struct place *x = a, *y = b;
+
+    return x->dir == y->dir && x->inode == y->inode &&
+           g_strcmp0(x->name, y->name) == 0;
 }
 
 /* Those of a folder follow each other: the guest opens it once. */
@@ -85,7 +112,8 @@ static void start_patience(struct notify_peer *peer)
                   NOTIFIER_PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
 }
 
-/* Return false if the guest cannot, or takes too long. The lock is held. */
+/* Return false, and expect no more, if the guest takes too long. The lock is
+ * held. */
 static bool wait_told(struct notify_peer *peer)
 {
     while (!peer->closed && !peer->failed && peer->told < peer->sent) {
@@ -93,33 +121,70 @@ static bool wait_told(struct notify_peer *peer)
             g_cond_wait(&peer->change, &peer->lock);
             start_patience(peer);
         } else if (!g_cond_wait_until(&peer->change, &peer->lock,
-                                      peer->until)) {
+                                      peer->until) &&
+                   peer->told < peer->sent) {
+            peer->given_up = true;
             return false;
         }
     }
-    return !peer->failed;
+    return true;
 }
 
-/* A guest's root can stop the shim's processes. Only one line waits for them.
- */
+/* A guest's root can stop the shim's processes, and a guest be very slow. Only
+ * one line waits for that. */
 static void give_up(struct notify_peer *peer)
 {
-    peer->given_up = true;
     fuse_server_keep_long(peer->server, false);
-    log_warn(LOG_FS_BACKEND,
-             "the guest does not look at changed names; its programs may see "
-             "the old state for a minute, and it keeps no more names for long");
+    log_at(peer->warned ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN, LOG_FS_BACKEND,
+           "the guest does not look at changed names; until it does, or for "
+           "%d minutes, its programs may see the old state",
+           FUSE_LEASE_LONG_S / 60);
+    peer->warned = true;
 }
 
-/* Return whether the guest may have kept names for long. */
-static bool is_needed(struct notify_peer *peer)
+/* The guest has looked at everything since it has returned. */
+static void keep_again(struct notify_peer *peer)
 {
-    bool keeps;
+    g_mutex_lock(&peer->lock);
+    if (!peer->given_up && !peer->failed && !peer->closed) {
+        fuse_server_keep_long(peer->server, true);
+        g_hash_table_remove_all(peer->missed);
+        peer->returned = false;
+    }
+    g_mutex_unlock(&peer->lock);
+}
+
+enum answers { NEVER, LATER, NOW };
+
+/* Return whether the guest looks at names. */
+static enum answers answers(struct notify_peer *peer)
+{
+    enum answers answers;
 
     g_mutex_lock(&peer->lock);
-    keeps = peer->keeps;
+    if (!peer->keeps || peer->failed || peer->closed)
+        answers = NEVER;
+    else
+        answers = peer->given_up ? LATER : NOW;
     g_mutex_unlock(&peer->lock);
-    return keeps && !peer->given_up;
+    return answers;
+}
+
+/* Keep a place that was not sent until the guest returns, except what it has to
+ * look at then in any case. */
+static void miss_place(struct notify_peer *peer, struct place *place)
+{
+    if (peer->is_all)
+        return;
+    if (g_hash_table_size(peer->missed) < MAX_MISSED) {
+        g_hash_table_add(peer->missed, g_memdup2(place, sizeof(*place)));
+        place->name = NULL;
+        return;
+    }
+    g_hash_table_remove_all(peer->missed);
+    g_mutex_lock(&peer->lock);
+    peer->failed = true;
+    g_mutex_unlock(&peer->lock);
 }
 
 /* Send names (taken), and wait until the guest has looked at them. */
@@ -129,11 +194,13 @@ static void send_names(struct notify_peer *peer, bool unused, json_t *names)
                              (int)unused, "names", names);
     bool ok;
 
-    if (!is_needed(peer)) {
+    if (answers(peer) != NOW) {
         json_decref(line);
         return;
     }
+    g_mutex_lock(&peer->lock);
     peer->sent++;
+    g_mutex_unlock(&peer->lock);
     start_patience(peer);
     ok = send_line(peer, line);
     g_mutex_lock(&peer->lock);
@@ -148,6 +215,10 @@ static void begin(size_t n, void *opaque)
     struct notify_peer *peer = opaque;
 
     g_array_set_size(peer->places, 0);
+    peer->is_all = n == SIZE_MAX;
+    g_mutex_lock(&peer->lock);
+    peer->is_return = peer->is_all && peer->returned;
+    g_mutex_unlock(&peer->lock);
     if (n > MANY)
         send_names(peer, true, json_array());
 }
@@ -158,7 +229,7 @@ static void add_item(const struct notifier_item *item, bool again, void *opaque)
     struct place place = { .dir = item->dir,
                            .inode = item->removed ? 0 : item->inode };
 
-    if (!is_needed(peer))
+    if (answers(peer) == NEVER)
         return;
     place.name = g_strdup(item->name);
     if (!place.name)
@@ -184,13 +255,29 @@ static json_t *pack_place(const struct place *place)
                      (json_int_t)place->inode);
 }
 
-static void end(void *opaque)
+static void add_missed(struct notify_peer *peer)
 {
-    struct notify_peer *peer = opaque;
+    GHashTableIter iter;
+    gpointer key;
+
+    g_hash_table_iter_init(&iter, peer->missed);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        struct place place = *(const struct place *)key;
+
+        place.name = g_strdup(place.name);
+        g_array_append_val(peer->places, place);
+    }
+}
+
+/* Send the places, or as many as the guest looks at in time; return how many.
+ */
+static guint send_places(struct notify_peer *peer)
+{
     json_t *names = json_array();
+    guint i;
 
     g_array_sort(peer->places, compare_places);
-    for (guint i = 0; i < peer->places->len && is_needed(peer); i++) {
+    for (i = 0; i < peer->places->len && answers(peer) == NOW; i++) {
         json_array_append_new(
             names, pack_place(&g_array_index(peer->places, struct place, i)));
         if (json_array_size(names) < LINE_NAMES)
@@ -202,14 +289,30 @@ static void end(void *opaque)
         send_names(peer, false, names);
     else
         json_decref(names);
+    return i;
+}
+
+static void end(void *opaque)
+{
+    struct notify_peer *peer = opaque;
+
+    guint n_sent;
+
+    if (peer->is_return)
+        add_missed(peer);
+    n_sent = send_places(peer);
+    if (peer->is_return && n_sent == peer->places->len)
+        keep_again(peer);
+    for (guint i = n_sent; i < peer->places->len; i++)
+        miss_place(peer, &g_array_index(peer->places, struct place, i));
     g_array_set_size(peer->places, 0);
 }
 
 static void note_closed(struct notify_peer *peer)
 {
-    fuse_server_keep_long(peer->server, false);
     g_mutex_lock(&peer->lock);
     peer->closed = true;
+    fuse_server_keep_long(peer->server, false);
     g_cond_broadcast(&peer->change);
     g_mutex_unlock(&peer->lock);
 }
@@ -243,25 +346,42 @@ static const struct fuse_lease_teller teller = { tell, is_busy };
 
 /* ---- from the program ---------------------------------------------------- */
 
+/* Return whether the guest has answered too late. The lock is held. */
+static bool has_returned(struct notify_peer *peer)
+{
+    if (!peer->given_up || peer->failed || peer->told < peer->sent)
+        return false;
+    peer->given_up = false;
+    peer->returned = true;
+    return true;
+}
+
 static void take_line(struct notify_peer *peer, const char *text, size_t len)
 {
+    static const struct ic_stale everything = { .all = true };
     json_t *line = json_loadb(text, len, 0, NULL);
     const json_t *told = json_object_get(line, "told");
     const json_t *paused = json_object_get(line, "paused");
+    bool returned;
 
     g_mutex_lock(&peer->lock);
     if (told)
         peer->told = json_integer_value(told);
-    if (json_object_get(line, "failed"))
+    if (json_object_get(line, "failed")) {
         peer->failed = true;
+        fuse_server_keep_long(peer->server, false);
+    }
     if (paused)
         peer->paused = json_is_true(paused);
     if (json_object_get(line, "keep") && !peer->keeps) {
         peer->keeps = true;
         fuse_server_keep_long(peer->server, true);
     }
+    returned = told && has_returned(peer);
     g_cond_broadcast(&peer->change);
     g_mutex_unlock(&peer->lock);
+    if (returned)
+        notifier_tell(&everything, 1, false, peer->notifier);
     if (paused)
         notifier_pause(peer->notifier, json_is_true(paused));
     json_decref(line);
@@ -325,6 +445,8 @@ struct notify_peer *notify_peer_new(struct fuse_server *server, int fd,
     peer->fd = fd;
     peer->places = g_array_new(FALSE, FALSE, sizeof(struct place));
     g_array_set_clear_func(peer->places, clear_place);
+    peer->missed = g_hash_table_new_full(hash_place, equal_places, free_place,
+                                         NULL);
     g_mutex_init(&peer->lock);
     g_cond_init(&peer->change);
     if (!start(peer, ret_rc)) {
@@ -347,6 +469,7 @@ void notify_peer_free(struct notify_peer *peer)
         return;
     notifier_free(peer->notifier);
     g_array_unref(peer->places);
+    g_hash_table_unref(peer->missed);
     g_mutex_clear(&peer->lock);
     g_cond_clear(&peer->change);
     close(peer->fd);

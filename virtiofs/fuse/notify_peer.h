@@ -28,7 +28,9 @@
  *       The guest is paused, or with false, runs again. No undo waits for it,
  *       and the time does not count.
  *
- * A line that takes more than NOTIFIER_PATIENCE_MS counts as failed.
+ * While a line takes more than NOTIFIER_PATIENCE_MS, no more is kept for long,
+ * nor is more sent. When it is answered, the guest has to look at everything,
+ * and may then keep it for long again.
  * When the program closes the socket, no more is kept for long.
  */
 #ifndef VIRTIOFS_FUSE_NOTIFY_PEER_H

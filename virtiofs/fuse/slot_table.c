@@ -215,12 +215,14 @@ static uint64_t current_id(struct slot_table *table, uint32_t index)
     return make_id((uint32_t)(state >> GENERATION), index);
 }
 
-void slot_table_each(struct slot_table *table,
-                     void (*each)(void *object, void *opaque), void *opaque)
+bool slot_table_some(struct slot_table *table, uint32_t *inout_slot,
+                     uint32_t n_slots, void (*each)(void *object, void *opaque),
+                     void *opaque)
 {
-    uint32_t n = count_slots(table);
+    uint32_t n = count_slots(table), first = MIN(*inout_slot, n);
+    uint32_t end = first + MIN(n_slots, n - first);
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = first; i < end; i++) {
         uint64_t id = current_id(table, i);
         void *object = slot_table_get(table, id);
 
@@ -229,6 +231,16 @@ void slot_table_each(struct slot_table *table,
         each(object, opaque);
         slot_table_put(table, id);
     }
+    *inout_slot = end;
+    return end < n;
+}
+
+void slot_table_each(struct slot_table *table,
+                     void (*each)(void *object, void *opaque), void *opaque)
+{
+    uint32_t first = 0;
+
+    slot_table_some(table, &first, UINT32_MAX, each, opaque);
 }
 
 void slot_table_clear(struct slot_table *table, uint64_t first)

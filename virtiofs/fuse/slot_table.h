@@ -48,6 +48,12 @@ bool slot_table_remove(struct slot_table *table, uint64_t id);
 void slot_table_each(struct slot_table *table,
                      void (*each)(void *object, void *opaque), void *opaque);
 
+/* The same with at most n_slots slots from *inout_slot on (0: the first), which
+ * becomes the next one. Return false after the last. */
+bool slot_table_some(struct slot_table *table, uint32_t *inout_slot,
+                     uint32_t n_slots, void (*each)(void *object, void *opaque),
+                     void *opaque);
+
 /* Remove all ids from first on. */
 void slot_table_clear(struct slot_table *table, uint64_t first);
 
