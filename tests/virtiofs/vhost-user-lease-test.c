@@ -194,6 +194,7 @@ static void granted(void)
     struct guest *g = guest_new_with(arguments);
     struct fuse_entry_out entry;
 
+    g_usleep(200000); /* until the report of the file's creation */
     OK(fuse_client_lookup(g->client, FUSE_ROOT_ID, "victim", &entry));
     g_assert_cmpuint(entry.entry_valid, ==, 0);
     g_assert_cmpuint(entry.entry_valid_nsec, ==, 50000000);
