@@ -235,6 +235,16 @@ static void wait_told(struct peer *peer, const char *name, int seconds)
     }
 }
 
+static void wait_attributes_kept(struct peer *peer, const char *name)
+{
+    gint64 end = g_get_monotonic_time() + PATIENCE_MS * 1000;
+
+    while (look_up(peer, name).attr_valid != LONG_S) {
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+        g_usleep(POLL_US);
+    }
+}
+
 /* A step that makes a file, and undo. Return how long the undo took. */
 static gint64 undo_of_file(struct peer *peer, const char *name)
 {
@@ -384,8 +394,7 @@ static void without_a_report(void)
 
     g_assert_true(page != MAP_FAILED);
     start_to_keep(peer);
-    while (look_up(peer, "victim").attr_valid != LONG_S)
-        g_usleep(POLL_US);
+    wait_attributes_kept(peer, "victim");
     g_usleep(2 * TOLD_MS * 1000); /* for lines of the file's creation */
     forget_lines(peer);
     *page ^= 1;

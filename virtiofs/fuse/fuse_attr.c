@@ -19,10 +19,9 @@ static struct fuse_timeout keep(struct fuse_server *server,
     uint64_t kept = atomic_load_explicit(&node->kept, memory_order_relaxed);
 
     if (timeout.seconds == FUSE_LEASE_LONG_S)
-        kept = fuse_entry_version(st);
-    else if (kept != 0)
-        kept = FUSE_KEPT_NAME;
-    atomic_store_explicit(&node->kept, kept, memory_order_relaxed);
+        atomic_store(&node->kept, fuse_entry_version(st));
+    else if (kept != 0) /* not if a lookup has just brought newer ones */
+        atomic_compare_exchange_strong(&node->kept, &kept, FUSE_KEPT_NAME);
     return timeout;
 }
 

@@ -60,7 +60,7 @@ static bool count_lookup(struct fuse_nodes *nodes, uint64_t id, uint64_t kept)
     while (n > 0 && !atomic_compare_exchange_weak(&node->n_lookups, &n, n + 1))
         ;
     atomic_store_explicit(&node->kept, kept, memory_order_relaxed);
-    atomic_store_explicit(&node->is_moved, false, memory_order_relaxed);
+    atomic_store_explicit(&node->moved_from, 0, memory_order_relaxed);
     slot_table_put(nodes->slots, id);
     return n > 0;
 }

@@ -27,9 +27,9 @@ struct fuse_node {
     /* fuse_entry_version() of the attributes that the client may keep for long;
      * FUSE_KEPT_NAME: a name alone; 0: nothing */
     _Atomic uint64_t kept;
-    /* The client knows that the last name leads elsewhere, or nowhere. Until
-     * the next lookup. */
-    atomic_bool is_moved;
+    /* fuse_sweep.c's hash of a name that leads elsewhere, as the client was
+     * told; 0: none since the last lookup. */
+    _Atomic uint64_t moved_from;
 };
 
 /* ic is borrowed for the lifetime of the nodes. */

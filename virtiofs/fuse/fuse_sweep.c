@@ -62,6 +62,11 @@ static bool is_elsewhere(const struct ic_inode *inode, int r,
                                      st->st_dev != ic_inode_dev(inode)));
 }
 
+static uint64_t hash_of(uint64_t dir, const char *name)
+{
+    return ((dir + 1) << 32) ^ g_str_hash(name);
+}
+
 /* Look at the last name. Return whether it leads to the inode, whose attributes
  * are then in *ret_stat. */
 static bool look_by_name(const struct pass *pass, struct fuse_node *node,
@@ -71,32 +76,43 @@ static bool look_by_name(const struct pass *pass, struct fuse_node *node,
     g_autofree char *name = ic_inode_last_name(node->inode, &changed.dir);
     int r;
 
-    if (!name || changed.dir == 0)
+    if (!name || changed.dir == 0 ||
+        atomic_load(&node->moved_from) == hash_of(changed.dir, name))
         return false;
     r = look_at_name(pass->server, changed.dir, name, ret_stat);
     if (is_elsewhere(node->inode, r, ret_stat)) {
         changed.name = name;
-        atomic_store(&node->is_moved, true);
+        atomic_store(&node->moved_from, hash_of(changed.dir, name));
         pass->each(&changed, pass->opaque);
         return false;
     }
     return r == 0;
 }
 
+/* By its name, an inode that is not open might be one of a filesystem that does
+ * not answer. */
+static bool look_at_open(const struct pass *pass, struct ic_inode *inode,
+                         struct stat *ret_stat)
+{
+    bool ok = ic_inode_ref_open(inode);
+
+    if (!ok)
+        return false;
+    ok = ic_stat(pass->server->ic, inode, ret_stat) == 0;
+    ic_inode_unref(inode);
+    return ok;
+}
+
 static void look(struct fuse_node *node, void *opaque)
 {
     const struct pass *pass = opaque;
     const struct ic_stale changed = { .inode = node->id };
-    uint64_t kept = atomic_load_explicit(&node->kept, memory_order_relaxed);
+    uint64_t kept = atomic_load(&node->kept);
     struct stat st;
 
-    if (kept == 0)
+    if (kept == 0 || (!look_by_name(pass, node, &st) &&
+                      !look_at_open(pass, node->inode, &st)))
         return;
-    if (atomic_load_explicit(&node->is_moved, memory_order_relaxed) ||
-        !look_by_name(pass, node, &st)) {
-        if (ic_stat_held(pass->server->ic, node->inode, &st) < 0)
-            return;
-    }
     /* If the client has got other attributes meanwhile, those are to be looked
      * at. */
     if (kept != FUSE_KEPT_NAME && fuse_entry_version(&st) != kept &&

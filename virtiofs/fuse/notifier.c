@@ -242,6 +242,7 @@ static void sweep_some(struct notifier *notifier)
         return;
     notifier->sweep_at += MAX(FUSE_SWEEP_S * G_TIME_SPAN_SECOND,
                               notifier->sweep_us * SWEEP_PART);
+    notifier->sweep_at = MAX(notifier->sweep_at, g_get_monotonic_time());
     notifier->sweep_us = 0;
     notifier->sweep = (struct fuse_sweep){ 0 };
 }
@@ -256,6 +257,8 @@ static gpointer run_thread(gpointer data)
     while (!notifier->stop) {
         if (g_get_monotonic_time() >= notifier->sweep_at)
             sweep_some(notifier);
+        if (notifier->stop)
+            break;
         if (!g_queue_is_empty(&notifier->batches))
             send_first(notifier);
         else if (is_due(notifier))

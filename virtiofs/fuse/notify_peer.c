@@ -22,6 +22,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "virtiofs/fuse/notifier.h"
+#include "virtiofs/fuse/notify_place.h"
 
 enum {
     LINE_NAMES = 512, /* names in a line; one has at most 255 bytes */
@@ -29,6 +30,7 @@ enum {
      * that faster, and skips the names of a folder that it has dropped. */
     MANY = 2048,
     MAX_MISSED = 65536,
+    MAX_LATE = 10, /* times that a guest is late */
     LINE_MAX_IN = 256,
 };
 
@@ -43,56 +45,15 @@ struct notify_peer {
     bool keeps, paused, failed, closed;
     bool given_up; /* a line was not answered in time */
     bool returned; /* it was, later, so the guest must look at everything */
+    unsigned n_late;
     /* Of the notifier's thread. */
     gint64 until;   /* g_get_monotonic_time(), for the line */
     bool is_all;    /* the batch has everything */
     bool is_return; /* and it is the first since the guest has returned */
     bool warned;
-    GArray *places;     /* of struct place, of the batch */
-    GHashTable *missed; /* a set of struct place, for when it returns */
+    GArray *places;     /* of struct notify_place, of the batch */
+    GHashTable *missed; /* a set of struct notify_place, for when it returns */
 };
-
-/* A name to look at again, and an inode that may have it. */
-struct place {
-    uint64_t dir; /* 0: the inode alone */
-    uint64_t inode;
-    char *name;
-};
-
-static void clear_place(gpointer data)
-{
-    g_free(((struct place *)data)->name);
-}
-
-static void free_place(gpointer place)
-{
-    clear_place(place);
-    g_free(place);
-}
-
-static guint hash_place(gconstpointer key)
-{
-    const struct place *place = key;
-    uint64_t ids = place->dir * 31 + place->inode;
-
-    return g_int64_hash(&ids) ^ (place->name ? g_str_hash(place->name) : 0);
-}
-
-static gboolean equal_places(gconstpointer a, gconstpointer b)
-{
-    const struct place *x = a, *y = b;
-
-    return x->dir == y->dir && x->inode == y->inode &&
-           g_strcmp0(x->name, y->name) == 0;
-}
-
-/* Those of a folder follow each other: the guest opens it once. */
-static gint compare_places(gconstpointer a, gconstpointer b)
-{
-    const struct place *x = a, *y = b;
-
-    return x->dir < y->dir ? -1 : x->dir > y->dir;
-}
 
 /* ---- to the program ------------------------------------------------------ */
 
@@ -124,6 +85,7 @@ static bool wait_told(struct notify_peer *peer)
                                       peer->until) &&
                    peer->told < peer->sent) {
             peer->given_up = true;
+            peer->n_late++;
             return false;
         }
     }
@@ -131,7 +93,7 @@ static bool wait_told(struct notify_peer *peer)
 }
 
 /* A guest's root can stop the shim's processes, and a guest be very slow. Only
- * one line waits for that. */
+ * MAX_LATE lines wait for that. */
 static void give_up(struct notify_peer *peer)
 {
     fuse_server_keep_long(peer->server, false);
@@ -154,6 +116,15 @@ static void keep_again(struct notify_peer *peer)
     g_mutex_unlock(&peer->lock);
 }
 
+/* The guest cannot look at names, or no longer at all that it has to. */
+static void fail(struct notify_peer *peer)
+{
+    g_mutex_lock(&peer->lock);
+    peer->failed = true;
+    fuse_server_keep_long(peer->server, false);
+    g_mutex_unlock(&peer->lock);
+}
+
 enum answers { NEVER, LATER, NOW };
 
 /* Return whether the guest looks at names. */
@@ -170,11 +141,21 @@ static enum answers answers(struct notify_peer *peer)
     return answers;
 }
 
+static bool is_last_name(struct notify_peer *peer,
+                         const struct notify_place *place)
+{
+    uint64_t dir;
+    g_autofree char *name = fuse_server_last_name(peer->server, place->inode,
+                                                  &dir);
+
+    return name && dir == place->dir && g_strcmp0(name, place->name) == 0;
+}
+
 /* Keep a place that was not sent until the guest returns, except what it has to
  * look at then in any case. */
-static void miss_place(struct notify_peer *peer, struct place *place)
+static void miss_place(struct notify_peer *peer, struct notify_place *place)
 {
-    if (peer->is_all)
+    if (peer->is_all && is_last_name(peer, place))
         return;
     if (g_hash_table_size(peer->missed) < MAX_MISSED) {
         g_hash_table_add(peer->missed, g_memdup2(place, sizeof(*place)));
@@ -182,9 +163,7 @@ static void miss_place(struct notify_peer *peer, struct place *place)
         return;
     }
     g_hash_table_remove_all(peer->missed);
-    g_mutex_lock(&peer->lock);
-    peer->failed = true;
-    g_mutex_unlock(&peer->lock);
+    fail(peer);
 }
 
 /* Send names (taken), and wait until the guest has looked at them. */
@@ -203,8 +182,12 @@ static void send_names(struct notify_peer *peer, bool unused, json_t *names)
     g_mutex_unlock(&peer->lock);
     start_patience(peer);
     ok = send_line(peer, line);
+    if (!ok) {
+        fail(peer);
+        return;
+    }
     g_mutex_lock(&peer->lock);
-    ok = !ok || wait_told(peer);
+    ok = wait_told(peer);
     g_mutex_unlock(&peer->lock);
     if (!ok)
         give_up(peer);
@@ -226,8 +209,8 @@ static void begin(size_t n, void *opaque)
 static void add_item(const struct notifier_item *item, bool again, void *opaque)
 {
     struct notify_peer *peer = opaque;
-    struct place place = { .dir = item->dir,
-                           .inode = item->removed ? 0 : item->inode };
+    struct notify_place place = { .dir = item->dir,
+                                  .inode = item->removed ? 0 : item->inode };
 
     if (answers(peer) == NEVER)
         return;
@@ -240,21 +223,6 @@ static void add_item(const struct notifier_item *item, bool again, void *opaque)
     g_array_append_val(peer->places, place);
 }
 
-static json_t *pack_place(const struct place *place)
-{
-    bool is_text = place->name && g_utf8_validate(place->name, -1, NULL);
-    g_autofree char *base64 = NULL;
-
-    if (!place->name)
-        return json_pack("[I]", (json_int_t)place->inode);
-    if (!is_text)
-        base64 = g_base64_encode((const guchar *)place->name,
-                                 strlen(place->name));
-    return json_pack("[I, s, b, I]", (json_int_t)place->dir,
-                     is_text ? place->name : base64, (int)!is_text,
-                     (json_int_t)place->inode);
-}
-
 static void add_missed(struct notify_peer *peer)
 {
     GHashTableIter iter;
@@ -262,7 +230,7 @@ static void add_missed(struct notify_peer *peer)
 
     g_hash_table_iter_init(&iter, peer->missed);
     while (g_hash_table_iter_next(&iter, &key, NULL)) {
-        struct place place = *(const struct place *)key;
+        struct notify_place place = *(const struct notify_place *)key;
 
         place.name = g_strdup(place.name);
         g_array_append_val(peer->places, place);
@@ -276,10 +244,11 @@ static guint send_places(struct notify_peer *peer)
     json_t *names = json_array();
     guint i;
 
-    g_array_sort(peer->places, compare_places);
+    g_array_sort(peer->places, notify_place_compare);
     for (i = 0; i < peer->places->len && answers(peer) == NOW; i++) {
         json_array_append_new(
-            names, pack_place(&g_array_index(peer->places, struct place, i)));
+            names, notify_place_pack(
+                       &g_array_index(peer->places, struct notify_place, i)));
         if (json_array_size(names) < LINE_NAMES)
             continue;
         send_names(peer, false, names);
@@ -304,7 +273,7 @@ static void end(void *opaque)
     if (peer->is_return && n_sent == peer->places->len)
         keep_again(peer);
     for (guint i = n_sent; i < peer->places->len; i++)
-        miss_place(peer, &g_array_index(peer->places, struct place, i));
+        miss_place(peer, &g_array_index(peer->places, struct notify_place, i));
     g_array_set_size(peer->places, 0);
 }
 
@@ -349,7 +318,8 @@ static const struct fuse_lease_teller teller = { tell, is_busy };
 /* Return whether the guest has answered too late. The lock is held. */
 static bool has_returned(struct notify_peer *peer)
 {
-    if (!peer->given_up || peer->failed || peer->told < peer->sent)
+    if (!peer->given_up || peer->failed || peer->told < peer->sent ||
+        peer->n_late > MAX_LATE)
         return false;
     peer->given_up = false;
     peer->returned = true;
@@ -373,7 +343,7 @@ static void take_line(struct notify_peer *peer, const char *text, size_t len)
     }
     if (paused)
         peer->paused = json_is_true(paused);
-    if (json_object_get(line, "keep") && !peer->keeps) {
+    if (json_object_get(line, "keep") && !peer->keeps && !peer->failed) {
         peer->keeps = true;
         fuse_server_keep_long(peer->server, true);
     }
@@ -443,10 +413,8 @@ struct notify_peer *notify_peer_new(struct fuse_server *server, int fd,
 
     peer->server = server;
     peer->fd = fd;
-    peer->places = g_array_new(FALSE, FALSE, sizeof(struct place));
-    g_array_set_clear_func(peer->places, clear_place);
-    peer->missed = g_hash_table_new_full(hash_place, equal_places, free_place,
-                                         NULL);
+    peer->places = notify_place_array();
+    peer->missed = notify_place_set();
     g_mutex_init(&peer->lock);
     g_cond_init(&peer->change);
     if (!start(peer, ret_rc)) {

@@ -30,7 +30,7 @@
  *
  * While a line takes more than NOTIFIER_PATIENCE_MS, no more is kept for long,
  * nor is more sent. When it is answered, the guest has to look at everything,
- * and may then keep it for long again.
+ * and may then keep it for long again. The tenth such line is the last.
  * When the program closes the socket, no more is kept for long.
  */
 #ifndef VIRTIOFS_FUSE_NOTIFY_PEER_H
