@@ -276,6 +276,8 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
         return NULL;
     }
     project_stop(log->dir); /* new entries must not inherit a project either */
+    if (look)
+        undo_log_mark_empty(log->dir);
     if (check_new(log, path, error) &&
         (look || undo_log_check_origin(log->dir, path, error)) &&
         take_lock(log, path, error) && check_version(log, path, error) &&

@@ -84,10 +84,21 @@ static int check_or_mark(int dir, const char *mark)
     if (rc != 0)
         return rc;
     rc = sys_dir_each(dir, ".", refuse_entry, NULL);
+    if (rc == -ENOTEMPTY) /* another process may have marked it first */
+        return has_mark(dir, mark);
     if (rc < 0)
-        return rc == -ENOTEMPTY ? 0 : rc;
+        return rc;
     rc = sys_setxattr_fd(dir, UNDO_LOG_ORIGIN, mark, strlen(mark), 0);
     return rc == 0 || rc == -EOPNOTSUPP ? 1 : rc;
+}
+
+void undo_log_mark_empty(int dir)
+{
+    int rc;
+    g_autofree char *mark = make_mark(dir, &rc);
+
+    if (mark)
+        check_or_mark(dir, mark);
 }
 
 gboolean undo_log_check_origin(int dir, const char *path, GError **error)

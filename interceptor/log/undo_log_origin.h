@@ -12,7 +12,9 @@
  * earlier version, not before its user has marked it.
  *
  * A filesystem without extended attributes of users has no marks: there, the
- * attribute is not required. Nor is it for a caller that only looks.
+ * attribute is not required. Nor is it for a caller that only looks; but that
+ * one, which also makes files in an empty folder, marks it first, as others may
+ * open the folder at the same time.
  */
 #ifndef INTERCEPTOR_LOG_UNDO_LOG_ORIGIN_H
 #define INTERCEPTOR_LOG_UNDO_LOG_ORIGIN_H
@@ -25,5 +27,8 @@
 /* Check the mark of the log's folder, dir; mark an empty one. path: for errors
  * (ERROR_INVALID_DIRECTORY, ERROR_IO_ERROR). */
 gboolean undo_log_check_origin(int dir, const char *path, GError **error);
+
+/* The same for a caller that only looks: nothing is an error. */
+void undo_log_mark_empty(int dir);
 
 #endif

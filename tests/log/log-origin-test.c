@@ -146,6 +146,26 @@ static void moved(void)
     folders_clear(&f);
 }
 
+/* "stepback undo" does that while the first command's server makes the log. */
+static void looked_at_first(void)
+{
+    struct ic_options options = { .no_timer = true,
+                                  .no_watch = true,
+                                  .no_recovery = true };
+    struct folders f;
+    struct ic *ic;
+
+    folders_init(&f);
+    OK(mkdir(f.copy, 0700));
+    options.share = f.share;
+    options.undo_dir = f.copy;
+    ic = ic_open_share(&options, NULL);
+    g_assert_nonnull(ic);
+    ic_close(ic);
+    expect_opened(f.share, f.copy);
+    folders_clear(&f);
+}
+
 /* ---- logs in the folder -------------------------------------------------- */
 
 static const char *const odd_names[] = {
@@ -243,6 +263,7 @@ int main(int argc, char **argv)
     g_test_add_func("/log-origin/copied", copied);
     g_test_add_func("/log-origin/without-a-mark", without_a_mark);
     g_test_add_func("/log-origin/moved", moved);
+    g_test_add_func("/log-origin/looked-at-first", looked_at_first);
     world_add_cases("/log-origin", WORLD_BACKENDS, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }
