@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -47,7 +48,7 @@ struct runtime_dir {
     char *note; /* why $XDG_RUNTIME_DIR is not used, or NULL */
     int dir_fd;
     int lock_fd;  /* of LOCK_FILE; held while it is open */
-    int watch_fd; /* closing it wakes the watcher (see below); -1: no watcher */
+    int watch_fd; /* to the watcher, see below; -1: none */
 };
 
 static void remove_contents(int dir_fd)
@@ -70,25 +71,33 @@ static void remove_contents(int dir_fd)
     unlinkat(dir_fd, LOCK_FILE, 0);
 }
 
-/* Remove base/name if its owner is dead. */
-static void sweep_one(int base_fd, const char *name)
+/* Remove base/name if its owner is dead. Return 0, or -errno: -ENOENT if there
+ * is none, -EWOULDBLOCK if the owner is alive. */
+static int remove_dead(int base_fd, const char *name)
 {
     fd_auto int dir_fd = openat(
         base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     fd_auto int lock_fd = -1;
     struct stat st;
 
-    if (dir_fd < 0 || fstat(dir_fd, &st) < 0 || st.st_uid != geteuid())
-        return;
+    if (dir_fd < 0 || fstat(dir_fd, &st) < 0)
+        return -errno;
+    if (st.st_uid != geteuid())
+        return -EPERM;
     lock_fd = openat(dir_fd, LOCK_FILE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (lock_fd < 0 && errno != ENOENT)
-        return;
+        return -errno;
     if (lock_fd >= 0) {
         if (flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
-            return;
+            return -errno;
         remove_contents(dir_fd);
     }
-    if (unlinkat(base_fd, name, AT_REMOVEDIR) == 0)
+    return unlinkat(base_fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+static void sweep_one(int base_fd, const char *name)
+{
+    if (remove_dead(base_fd, name) == 0)
         log_info(LOG_SESSION, "removed %s, left by a process that was killed",
                  name);
 }
@@ -144,23 +153,28 @@ static void close_all_but(int a, int b)
     close_range(high + 1, ~0u, 0);
 }
 
-/* Wait until the other end of the pipe closes. Removes the content of the
- * folder behind dir_fd, even if its path now names another folder. */
-static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
+/* Wait until the other end of the socket closes, and remove base/name then. A
+ * byte dismisses the watcher. */
+static _Noreturn void keep_watch(int socket, int base_fd, const char *name)
 {
+    ssize_t got;
     char byte;
 
     setsid();
     /* It has the caller's environment, for as long as that runs. */
     core_dumps_forbid();
-    close_all_but(pipe_fd, dir_fd);
+    close_all_but(socket, base_fd);
     if (chdir("/") < 0)
         _exit(1);
-    while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
-        continue;
+    do {
+        got = read(socket, &byte, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0)
+        _exit(0);
     for (int i = 0; i < REMOVALS; i++) {
-        remove_contents(dir_fd);
-        if (rmdir(path) == 0 || errno == ENOENT)
+        int rc = remove_dead(base_fd, name);
+
+        if (rc == 0 || rc == -ENOENT)
             break;
         g_usleep(REMOVAL_PAUSE_MS * 1000);
     }
@@ -169,24 +183,31 @@ static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
 
 /* Fork twice, so that no process has to reap the watcher. Return -1 on failure:
  * then the next start removes the folder. */
-static int start_watch(const char *path, int dir_fd)
+static int start_watch(int base_fd, const char *name)
 {
     int ends[2];
     pid_t pid;
 
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
     pid = fork();
     if (pid == 0) {
         close(ends[1]);
         if (fork() == 0)
-            keep_watch(ends[0], dir_fd, path);
+            keep_watch(ends[0], base_fd, name);
         _exit(0);
     }
     close(ends[0]);
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     return ends[1];
+}
+
+/* The folder is gone, or was never this process's. */
+static void dismiss(int *watch_fd)
+{
+    fd_send(*watch_fd, "", 1);
+    fd_close(watch_fd);
 }
 
 /* ---- creation ------------------------------------------------------------ */
@@ -222,6 +243,33 @@ static gboolean fail(GError **error, const char *base, int number)
     return FALSE;
 }
 
+/* Create and lock a folder. Return NULL and set *ret_number to EEXIST if the
+ * name is taken, to ENOENT if another process removed the folder, or to another
+ * errno. */
+static struct runtime_dir *make_one(int base_fd, const char *base,
+                                    const char *name, int *ret_number)
+{
+    /* Before the folder exists: the owner may be killed at any time. */
+    int watch_fd = start_watch(base_fd, name);
+    fd_auto int dir_fd = make_folder(base_fd, name);
+    int lock_fd = dir_fd < 0 ? dir_fd : lock_new(dir_fd);
+    struct runtime_dir *dir;
+
+    if (lock_fd < 0) {
+        if (lock_fd == -ENOENT || lock_fd == -EEXIST)
+            dismiss(&watch_fd);
+        fd_close(&watch_fd); /* the watcher removes what there is */
+        *ret_number = -lock_fd;
+        return NULL;
+    }
+    dir = g_new0(struct runtime_dir, 1);
+    dir->path = g_build_filename(base, name, NULL);
+    dir->lock_fd = lock_fd;
+    dir->watch_fd = watch_fd;
+    dir->dir_fd = fd_steal(&dir_fd);
+    return dir;
+}
+
 /* fixed: the folder's name; NULL: a random one. */
 static struct runtime_dir *make_in(int base_fd, const char *base,
                                    const char *fixed, GError **error)
@@ -230,29 +278,14 @@ static struct runtime_dir *make_in(int base_fd, const char *base,
 
     for (int i = 0; i < ATTEMPTS; i++) {
         g_autofree char *name = fixed ? g_strdup(fixed) : random_name();
-        fd_auto int dir_fd = make_folder(base_fd, name);
-        int lock_fd = dir_fd < 0 ? dir_fd : lock_new(dir_fd);
-        struct runtime_dir *dir;
+        struct runtime_dir *dir = make_one(base_fd, base, name, &number);
 
-        /* ENOENT: another process removed it; EEXIST: the name is taken. */
-        if (lock_fd == -ENOENT || lock_fd == -EEXIST) {
-            number = -lock_fd;
-            if (fixed)
-                sweep_one(base_fd, fixed);
-            continue;
-        }
-        if (lock_fd < 0) {
-            if (dir_fd >= 0)
-                unlinkat(base_fd, name, AT_REMOVEDIR);
-            fail(error, base, -lock_fd);
-            return NULL;
-        }
-        dir = g_new0(struct runtime_dir, 1);
-        dir->path = g_build_filename(base, name, NULL);
-        dir->lock_fd = lock_fd;
-        dir->watch_fd = start_watch(dir->path, dir_fd);
-        dir->dir_fd = fd_steal(&dir_fd);
-        return dir;
+        if (dir)
+            return dir;
+        if (number != ENOENT && number != EEXIST)
+            break;
+        if (fixed)
+            sweep_one(base_fd, fixed);
     }
     fail(error, base, number);
     return NULL;
@@ -449,7 +482,7 @@ void runtime_dir_free(struct runtime_dir *dir)
     rmdir(dir->path);
     fd_close(&dir->dir_fd);
     fd_close(&dir->lock_fd);
-    fd_close(&dir->watch_fd);
+    dismiss(&dir->watch_fd);
     g_free(dir->path);
     g_free(dir->note);
     g_free(dir);

@@ -9,9 +9,10 @@
  * runtime folder is created in /tmp, or in /var/tmp if /tmp is shared. Mode
  * 0700.
  *
- * A watcher process waits for the owner's end, however it ends, and removes the
- * folder. If the watcher is killed too, the next start removes the folder: the
- * owner holds a lock on the file "agent.lock" in it as long as the owner lives.
+ * A watcher process, started before the folder is created, waits for the
+ * owner's end, however it ends, and removes the folder. If the watcher is
+ * killed too, the next start removes the folder: the owner holds a lock on the
+ * file "agent.lock" in it as long as the owner lives.
  */
 #ifndef AGENT_BASE_RUNTIME_DIR_H
 #define AGENT_BASE_RUNTIME_DIR_H

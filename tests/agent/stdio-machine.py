@@ -305,6 +305,17 @@ def a_killed_agent_leaves_nothing(place):
 
 
 @test
+def killed_as_its_runtime_folder_appears(place):
+    """kill -9 at the moment when the runtime folder appears: it goes away"""
+    for _ in range(10):
+        agent = Agent(place)
+        while agent.process.poll() is None and not os.listdir(place.runtime):
+            pass
+        agent.kill()
+        assert eventually(lambda: os.listdir(place.runtime) == [], 5)
+
+
+@test
 def a_list_is_a_network(place):
     """open and a list have a stream to stepback-net, disabled has no card"""
     wanted = {"allow": ["10.0.0.0/8", "2001:db8::/32"], "dns": True}
