@@ -38,13 +38,28 @@ static bool fail(GError **error, int code, const char *path, int rc,
     return false;
 }
 
+/* Wait while the lock may become free, or its owner ready to be asked. */
+static bool wait_for_lock(struct undo_log *log)
+{
+    enum { WAIT_MS = 2000, PAUSE_MS = 5 };
+
+    for (int waited = 0; flock(log->lock, LOCK_EX | LOCK_NB) < 0;
+         waited += PAUSE_MS) {
+        if (errno != EWOULDBLOCK || waited >= WAIT_MS ||
+            undo_log_owner_serves(log))
+            return false;
+        g_usleep(PAUSE_MS * 1000);
+    }
+    return true;
+}
+
 static bool take_lock(struct undo_log *log, const char *path, GError **error)
 {
     log->lock = sys_openat(log->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW,
                            0600);
     if (log->lock < 0)
         return fail(error, ERROR_IO_ERROR, path, log->lock, "lock");
-    if (flock(log->lock, LOCK_EX | LOCK_NB) < 0) {
+    if (!wait_for_lock(log)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                     "the undo log %s is in use by process %d; wait for its end",
                     path, (int)undo_log_read_owner(log, "pid"));

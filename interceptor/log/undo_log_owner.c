@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,18 +18,34 @@
 
 enum { MAX_LOCK_FILE = 64 << 10 };
 
-int64_t undo_log_read_owner(struct undo_log *log, const char *key)
+static json_t *read_note(struct undo_log *log)
 {
     g_autofree char *text = NULL;
-    json_t *note = NULL;
-    int64_t value;
     size_t len;
 
-    if (fd_read_file(log->dir, "lock", MAX_LOCK_FILE, &text, &len) == 0)
-        note = json_loadb(text, len, JSON_DISABLE_EOF_CHECK, NULL);
-    value = json_integer_value(json_object_get(note, key));
+    if (fd_read_file(log->dir, "lock", MAX_LOCK_FILE, &text, &len) < 0)
+        return NULL;
+    return json_loadb(text, len, JSON_DISABLE_EOF_CHECK, NULL);
+}
+
+int64_t undo_log_read_owner(struct undo_log *log, const char *key)
+{
+    json_t *note = read_note(log);
+    int64_t value = json_integer_value(json_object_get(note, key));
+
     json_decref(note);
     return value;
+}
+
+bool undo_log_owner_serves(struct undo_log *log)
+{
+    json_t *note = read_note(log);
+    json_int_t pid = json_integer_value(json_object_get(note, "pid"));
+    bool serves = json_object_get(note, "socket") && pid > 0 &&
+                  (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+
+    json_decref(note);
+    return serves;
 }
 
 void undo_log_note_owner_gone(struct undo_log *log)

@@ -50,6 +50,11 @@ int64_t undo_log_owner_doubt(const struct undo_log *log);
 /* Return a value that the lock's owner has recorded; 0: none. */
 int64_t undo_log_read_owner(struct undo_log *log, const char *key);
 
+/* Return whether the lock's owner is alive and has a control socket: it will
+ * keep the lock, and clients can ask it. One without, such as a command that
+ * prints the history, or one that has not recorded itself yet, may be brief. */
+bool undo_log_owner_serves(struct undo_log *log);
+
 /* Determine when the former owner was gone, before the lock file is written. */
 void undo_log_note_owner_gone(struct undo_log *log);
 

@@ -166,6 +166,34 @@ static void looked_at_first(void)
     folders_clear(&f);
 }
 
+static gpointer close_soon(gpointer ic)
+{
+    g_usleep(100 * 1000);
+    ic_close(ic);
+    return NULL;
+}
+
+/* "stepback history" does that while a command's server starts. */
+static void in_use_for_a_moment(void)
+{
+    struct ic_options options = { .no_timer = true,
+                                  .no_watch = true,
+                                  .no_recovery = true };
+    struct folders f;
+    GThread *thread;
+    struct ic *ic;
+
+    folders_init(&f);
+    options.share = f.share;
+    options.undo_dir = f.copy;
+    ic = ic_open_share(&options, NULL);
+    g_assert_nonnull(ic);
+    thread = g_thread_new("closer", close_soon, ic);
+    expect_opened(f.share, f.copy);
+    g_thread_join(thread);
+    folders_clear(&f);
+}
+
 /* ---- logs in the folder -------------------------------------------------- */
 
 static const char *const odd_names[] = {
@@ -264,6 +292,7 @@ int main(int argc, char **argv)
     g_test_add_func("/log-origin/without-a-mark", without_a_mark);
     g_test_add_func("/log-origin/moved", moved);
     g_test_add_func("/log-origin/looked-at-first", looked_at_first);
+    g_test_add_func("/log-origin/in-use-for-a-moment", in_use_for_a_moment);
     world_add_cases("/log-origin", WORLD_BACKENDS, cases, G_N_ELEMENTS(cases));
     return g_test_run();
 }
