@@ -209,6 +209,29 @@ static gboolean open_log(struct undo_client *client, const char *dir,
     return FALSE;
 }
 
+/* An owner that is about to listen, or has just ended, cannot be asked: then
+ * try again for a while. */
+static gboolean open_or_retry(struct undo_client *client, const char *dir,
+                              const char *undo_dir,
+                              enum undo_client_purpose purpose, GError **error)
+{
+    enum { TRIES = 200, PAUSE_MS = 10 };
+
+    for (int i = 0;; i++) {
+        g_autoptr(GError) cause = NULL;
+
+        if (open_log(client, dir, undo_dir, purpose, &cause))
+            return TRUE;
+        if (error_code_of(cause) != ERROR_BACKEND_FAILED || client->ic ||
+            i == TRIES) {
+            g_propagate_error(error, g_steal_pointer(&cause));
+            return FALSE;
+        }
+        g_clear_pointer(&client->link, control_link_free);
+        g_usleep(PAUSE_MS * 1000);
+    }
+}
+
 struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
                                      enum undo_client_purpose purpose,
                                      undo_client_event event, GError **error)
@@ -218,7 +241,7 @@ struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
 
     client->event = event;
     client->loop = g_main_loop_new(NULL, FALSE);
-    if (place && open_log(client, dir, place, purpose, error))
+    if (place && open_or_retry(client, dir, place, purpose, error))
         return client;
     undo_client_close(client);
     return NULL;
