@@ -44,7 +44,9 @@ static const enum cli_paint verdict_paints[] = {
 /* How the checks are printed. */
 struct report {
     struct cli_output output;
-    json_t *checks; /* --json: an array of objects; or NULL */
+    json_t *checks;             /* --json: an array of objects; or NULL */
+    const enum isolation *kind; /* only what this one can use; NULL: all */
+    bool needed; /* what is being checked: its lack is no mere note */
 };
 
 static void add_check(const struct report *report, enum verdict verdict,
@@ -65,6 +67,9 @@ static enum verdict print_check(const struct report *report,
                                 enum verdict verdict, const char *what,
                                 char *found, const char *remedy)
 {
+    if (verdict == SLOW && report->needed)
+        verdict = MISSING;
+
     g_autofree char *text = found;
     g_autofree char *cell = cli_fit_pad(verdict_names[verdict], 8);
     g_autofree char *shown = cli_output_paint(&report->output,
@@ -221,6 +226,19 @@ static enum verdict check_bwrap(const struct report *report)
                       "apt-get install bubblewrap");
 }
 
+/* Machines have it in their image. */
+static enum verdict check_shim(const struct report *report)
+{
+    char *path = install_paths_find_helper("stepback-shim");
+
+    if (path)
+        return print_check(report, GOOD, "shim", path, NULL);
+    return print_check(report, SLOW, "shim",
+                       g_strdup("stepback-shim is not installed; local "
+                                "isolation and builds of images need it"),
+                       "make install, or install the package stepback-guest");
+}
+
 static enum verdict check_bus_proxy(const struct report *report)
 {
     return check_tool(report, "bus proxy", LOCAL_BUS_PROXY,
@@ -261,7 +279,7 @@ static enum verdict check_ids(const struct report *report)
     else if (ids.users && helper &&
              !local_check_namespaces(helper, &ids, &error))
         verdict = print_check(
-            report, SLOW, "users",
+            report, report->kind ? MISSING : SLOW, "users",
             g_strdup_printf("no local sandbox can start: %s", error->message),
             local_ids_failure_remedy());
     else
@@ -298,36 +316,70 @@ static enum verdict check_pager(const struct report *report)
                       "apt-get install less");
 }
 
+typedef enum verdict check(const struct report *report);
+
+enum need { NO_USE, CAN_USE, NEEDS };
+
+/* What each kind of isolation needs. */
+static const struct {
+    check *check;
+    enum need vm, local;
+} checks[] = {
+    { check_qemu, NEEDS, NO_USE },
+    { check_daemon, NEEDS, NEEDS },
+    { check_9p_daemon, CAN_USE, NO_USE },
+    { check_network, NEEDS, NEEDS },
+    { check_proxy, CAN_USE, CAN_USE },
+    { check_image, NEEDS, NO_USE },
+    { check_image_tools, CAN_USE, NO_USE },
+    { check_kvm, CAN_USE, NO_USE },
+    { check_fuse, NO_USE, NEEDS },
+    { check_bwrap, NO_USE, NEEDS },
+    { check_shim, NO_USE, NEEDS },
+    { check_namespaces, NO_USE, NEEDS },
+    { check_ids, NO_USE, CAN_USE },
+    { check_bus_proxy, NO_USE, CAN_USE },
+    { check_limits, NO_USE, CAN_USE },
+    { check_qemu_img, CAN_USE, NO_USE },
+    { check_diff, CAN_USE, CAN_USE },
+    { check_pager, CAN_USE, CAN_USE },
+};
+
+/* Without a kind virtual machines, the default, must be ready. */
 static int check_all(struct report *report)
 {
-    static enum verdict (*const checks[])(const struct report *) = {
-        check_qemu,      check_daemon, check_9p_daemon,   check_network,
-        check_proxy,     check_image,  check_image_tools, check_kvm,
-        check_fuse,      check_bwrap,  check_namespaces,  check_ids,
-        check_bus_proxy, check_limits, check_qemu_img,    check_diff,
-        check_pager,
-    };
-    enum verdict worst = GOOD;
+    bool local = report->kind && *report->kind == ISOLATION_LOCAL;
+    bool ready = true;
 
     for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
-        enum verdict verdict = checks[i](report);
+        enum need need = local ? checks[i].local : checks[i].vm;
 
-        worst = MAX(worst, verdict);
+        if (need == NO_USE && report->kind)
+            continue;
+        report->needed = need == NEEDS;
+        if (checks[i].check(report) == MISSING)
+            ready = false;
     }
     if (report->checks) {
-        json_t *answer = json_pack("{s:b, s:O}", "ok", worst != MISSING,
-                                   "checks", report->checks);
+        json_t *answer = json_pack("{s:b, s:O}", "ok", ready, "checks",
+                                   report->checks);
 
         cli_place_print_json(answer);
         json_decref(answer);
     }
-    return worst == MISSING ? CLI_FAILED : CLI_OK;
+    return ready ? CLI_OK : CLI_FAILED;
 }
 
-static int print_checks(struct report *report, bool json)
+static int print_checks(struct report *report, const char *isolation, bool json)
 {
+    enum isolation kind;
     int exit_code;
 
+    if (isolation && !isolation_parse(isolation, &kind))
+        return cli_options_wrong("doctor: --isolation: must be vm or local, "
+                                 "not '%s'",
+                                 isolation);
+    report->kind = isolation ? &kind : NULL;
     report->checks = json ? json_array() : NULL;
     exit_code = check_all(report);
     json_decref(report->checks);
@@ -354,7 +406,7 @@ static int parse_and_check(int argc, char **argv,
         { "accel", 0, 0, G_OPTION_ARG_STRING, &options->machine.accel,
           "with --boot: auto, kvm or tcg", "ACCEL" },
         { "isolation", 0, 0, G_OPTION_ARG_STRING, &options->machine.isolation,
-          "with --boot: vm (default) or local", "KIND" },
+          "check only what vm or local isolation needs", "KIND" },
         CLI_OUTPUT_COLOR(&options->output),
         { "json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print JSON", NULL },
         { NULL },
@@ -367,11 +419,10 @@ static int parse_and_check(int argc, char **argv,
     if (argc > 1)
         return cli_options_wrong(
             "doctor: too many arguments; it takes options only");
-    if (!options->boot &&
-        (options->rounds != -1 || options->machine.image ||
-         options->machine.accel || options->machine.isolation))
-        return cli_options_wrong("doctor: --rounds, --image, --accel and "
-                                 "--isolation need --boot");
+    if (!options->boot && (options->rounds != -1 || options->machine.image ||
+                           options->machine.accel))
+        return cli_options_wrong("doctor: --rounds, --image and --accel need "
+                                 "--boot");
     if (options->rounds != -1 &&
         (options->rounds < 1 || options->rounds > CLI_BOOT_MAX_ROUNDS))
         return cli_options_wrong("doctor: --rounds is a number from 1 to %d",
@@ -379,7 +430,7 @@ static int parse_and_check(int argc, char **argv,
     if (!cli_output_init(&report.output, "doctor", &options->output))
         return CLI_USAGE;
     if (!options->boot)
-        return print_checks(&report, options->json);
+        return print_checks(&report, options->machine.isolation, options->json);
     options->machine.place.dir = g_strdup(g_get_tmp_dir());
     if (!cli_machine_check(&options->machine, "doctor"))
         return CLI_USAGE;

@@ -26,6 +26,7 @@ def usage(place):
                   ("undo", "1", "2"), ("image",),
                   ("agent", "--log-level", "loud"), ("agent", "x"),
                   ("doctor", "x"), ("doctor", "--rounds", "2"),
+                  ("doctor", "--isolation=jail"),
                   ("doctor", "--boot", "--rounds", "101"),
                   ("doctor", "--rounds=0"), ("doctor", "--boot", "--rounds=0"),
                   ("help", "fly"), ("history", "-C", ""),
@@ -356,6 +357,16 @@ def doctor(place):
     equal(status, 1)
     contains(out.decode(), "STEPBACK_QEMU names /nonexist")
     equal("apt-get install" in out.decode(), False)
+    # Neither QEMU nor an image is a need of local isolation.
+    status, out, err = call(place, "doctor", "--isolation=local",
+                            STEPBACK_PROGRAM_PATH=place.root)
+    equal(status, 1)
+    contains(out.decode(), "MISSING  bwrap        bwrap is not installed")
+    for part in ("QEMU", "image", "KVM", "MISSING  bus"):
+        equal(part in out.decode(), False)
+    out = call(place, "doctor", "--isolation=vm")[1].decode()
+    contains(out, "MISSING  guest image")
+    equal("bwrap" in out, False)
 
 
 @test
