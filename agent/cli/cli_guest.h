@@ -51,7 +51,8 @@ struct cli_guest {
           "DIR" },                                                             \
     {                                                                          \
         "user", 'u', 0, G_OPTION_ARG_STRING, &(options)->user,                 \
-            "run as this user of the guest, and group (default: root)",        \
+            "run as this user of the guest, and group (default: root; in "     \
+            "local isolation: you)",                                           \
             "USER[:GROUP]"                                                     \
     }
 
