@@ -119,8 +119,9 @@ gboolean undo_log_check_origin(int dir, const char *path, GError **error)
             error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
             "%s: not an undo log that was made here, but a copy, or one "
             "that came with other files; undoing what it says could "
-            "harm this host. Move it away, or, only if you know that "
-            "it is yours, mark it: setfattr -n " UNDO_LOG_ORIGIN " -v %s %s",
-            path, mark, word);
+            "harm this host. Remove it, and the next command begins a new "
+            "one: rm -r %s. Only if you know that it is yours, mark it: "
+            "setfattr -n " UNDO_LOG_ORIGIN " -v %s %s",
+            path, word, mark, word);
     return FALSE;
 }
