@@ -25,6 +25,9 @@ static const char reset_modes[] = "\033[?1049l\033[?25h\033[?1000l\033[?1002l"
                                   "\033[?1003l\033[?1006l\033[?2004l\033[?1l"
                                   "\033>\033[0m";
 
+static const char late_text[] = "stepback was killed; Enter shows the shell's "
+                                "prompt\r\n";
+
 enum { KEPT = STDERR_FILENO + 1 }; /* the child's end of the pipe */
 
 enum { ORDERLY = '.', DISORDERLY = '!' };
@@ -46,19 +49,27 @@ bool term_guard_size(int fd, unsigned *ret_rows, unsigned *ret_columns)
     return true;
 }
 
-/* In the child: wait, then restore. */
+/* In the child: wait, then restore. A shell that was faster has set its own
+ * modes, and what it printed may go with the alternate screen. */
 static void watch(int fd, int pipe, const struct termios *saved)
 {
     char byte = DISORDERLY;
+    pid_t front;
+    bool late;
     ssize_t n;
 
     do
         n = read(pipe, &byte, 1);
     while (n < 0 && errno == EINTR);
+    front = tcgetpgrp(fd); /* -1: not the terminal of this session */
+    late = front > 0 && front != getpgrp();
     /* Wait for queued output first. */
-    tcsetattr(fd, TCSADRAIN, saved);
+    if (!late)
+        tcsetattr(fd, TCSADRAIN, saved);
     if (n <= 0 || byte != ORDERLY)
         (void)!write(fd, reset_modes, sizeof(reset_modes) - 1);
+    if (late)
+        (void)!write(fd, late_text, sizeof(late_text) - 1);
     _exit(0);
 }
 
