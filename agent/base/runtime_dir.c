@@ -256,9 +256,9 @@ static struct runtime_dir *make_one(int base_fd, const char *base,
     struct runtime_dir *dir;
 
     if (lock_fd < 0) {
-        if (lock_fd == -ENOENT || lock_fd == -EEXIST)
-            dismiss(&watch_fd);
-        fd_close(&watch_fd); /* the watcher removes what there is */
+        if (dir_fd >= 0 && lock_fd != -ENOENT && lock_fd != -EEXIST)
+            unlinkat(base_fd, name, AT_REMOVEDIR);
+        dismiss(&watch_fd);
         *ret_number = -lock_fd;
         return NULL;
     }
