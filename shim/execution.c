@@ -193,16 +193,27 @@ void execution_cancel(struct execution *execution, int64_t now_ms)
     ask_to_end(execution);
 }
 
+/* A terminal hangs up: its session's first process learns that, too, as in
+ * disassociate_ctty() of the kernel. A shell then hangs up its jobs; else it
+ * would go on when the one in front has died. */
+static void hang_up(pid_t command)
+{
+    if (command > 0 && kill(-command, SIGHUP) == 0)
+        kill(-command, SIGCONT);
+}
+
 int execution_signal(struct execution *execution, int number)
 {
-    pid_t group = execution->pid;
+    pid_t command = execution->has_leader ? leader_command(&execution->leader)
+                                          : execution->pid;
+    pid_t group = command;
 
     if (execution->state != EXECUTION_RUNNING)
         return -ESRCH;
-    if (execution->has_leader)
-        group = leader_command(&execution->leader);
     if (execution->has_terminal)
         group = terminal_foreground(execution->outputs[0].fd);
+    if (execution->has_terminal && group != command && number == SIGHUP)
+        hang_up(command);
     if (group <= 0)
         return -ESRCH;
     if (kill(-group, number) == 0)

@@ -349,16 +349,18 @@ def detach_keys(place):
 @test
 def killed_client(place):
     """a client that is killed leaves the terminal as it was, and hangs up its
-    execution"""
-    with sandbox(place) as box, shell(box) as terminal:
-        terminal.send("sleep 1000 & echo pid $!.\r")
-        terminal.expect("pid ")
-        before = box.jobs()
-        equal(before[0]["state"], "running")
-        terminal.process.kill()
-        terminal.process.wait()
-        assert eventually(lambda: box.jobs()[0]["state"] == "ended", 20)
-        terminal.expect("\x1b\\[\\?1049l")
+    shell, at a prompt or in a command"""
+    with sandbox(place) as box:
+        for i, line in enumerate(("sleep 1000 & echo pid $!.",
+                                  "echo pid $$.; sleep 1000; echo > later")):
+            with shell(box) as terminal:
+                terminal.send(line + "\r")
+                terminal.expect("pid [0-9]")
+                equal(box.jobs()[i]["state"], "running")
+                terminal.process.kill()
+                assert eventually(lambda: box.jobs()[i]["state"] == "ended", 20)
+                terminal.expect("\x1b\\[\\?1049l")
+        equal(os.listdir(place.share), [])
 
 
 @test
