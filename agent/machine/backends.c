@@ -5,6 +5,7 @@
 #include "agent/machine/backends.h"
 
 #include "agent/machine/backend.h"
+#include "common/errors.h"
 
 /* One folder's daemon. The object outlives its process, because commands hold
  * pointers into it. */
@@ -215,6 +216,18 @@ void backends_expect_end(struct backends *backends, unsigned index)
     backends->members[index]->leaving = true;
 }
 
+void backends_expect_no_end(struct backends *backends, unsigned index)
+{
+    struct member *member = backends->members[index];
+    g_autoptr(GError)
+        error = g_error_new_literal(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                                    "the file system daemon has ended");
+
+    member->leaving = false;
+    if (!member->runs)
+        backends->callbacks->ended(error, false, backends->opaque);
+}
+
 void backends_remove(struct backends *backends, unsigned index,
                      backends_done done, void *opaque)
 {
@@ -305,6 +318,11 @@ bool backends_has_undo(const struct backends *backends, unsigned index)
 void backends_set_undo(struct backends *backends, unsigned index)
 {
     backends->members[index]->undo = true;
+}
+
+gint64 backends_last_step_id_of(const struct backends *backends, unsigned index)
+{
+    return backend_last_step_id(backends->members[index]->backend);
 }
 
 gint64 backends_last_step_id(const struct backends *backends)

@@ -58,6 +58,9 @@ void backends_note_used(struct backends *backends, unsigned index);
 /* The folder will be removed: from now on the end of its daemon is expected. */
 void backends_expect_end(struct backends *backends, unsigned index);
 
+/* It stays after all. If it has ended since, report that. */
+void backends_expect_no_end(struct backends *backends, unsigned index);
+
 /* After backends_expect_end(), and when the daemon's front-end has gone: wait
  * until the daemon has closed its log and ended, and remove the folder. done
  * follows. */
@@ -94,7 +97,9 @@ bool backends_has_undo(const struct backends *backends, unsigned index);
 /* Note that the folder's log was recreated, so undo is available now. */
 void backends_set_undo(struct backends *backends, unsigned index);
 
-/* Return the greatest step id in use in any folder. */
+/* Return the greatest step id in use in any folder, or in one. */
 gint64 backends_last_step_id(const struct backends *backends);
+gint64 backends_last_step_id_of(const struct backends *backends,
+                                unsigned index);
 
 #endif

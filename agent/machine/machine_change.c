@@ -244,6 +244,8 @@ static void refuse(struct machine_folder *folder, const char *reason)
         "add --force (\"force\": true in the API)",
         path_of(folder), reason);
 
+    if (folder->machine->kind->plugs->detach)
+        backends_expect_no_end(folder->machine->backends, folder->index);
     finish(folder->machine, error);
 }
 
@@ -304,13 +306,16 @@ static void leave(struct machine_folder *folder, bool force)
     struct machine *machine = folder->machine;
     const struct machine_plugs *plugs = machine->kind->plugs;
 
-    if (plugs->detach)
+    if (plugs->detach) {
+        /* It may end with the mount, before the answer. */
+        backends_expect_end(machine->backends, folder->index);
         plugs->detach(machine, folder->slot, folder->index, force, on_detached,
                       folder);
-    else
-        guest_channel_unmount(machine_guest(machine),
-                              machine->config->directories[folder->index]->tag,
-                              force);
+        return;
+    }
+    guest_channel_unmount(machine_guest(machine),
+                          machine->config->directories[folder->index]->tag,
+                          force);
 }
 
 gboolean machine_remove_folder(struct machine *machine, unsigned index,

@@ -214,10 +214,11 @@ void exec_close_step(struct exec *exec, const struct command_end *end,
                     on_inner_closed, exec);
 }
 
-bool exec_join_step(struct exec *exec, struct control_link *link,
-                    const char *label, step_span_joined done, void *opaque)
+bool exec_join_step(struct exec *exec, gint64 step_id,
+                    struct control_link *link, const char *label,
+                    step_span_joined done, void *opaque)
 {
-    return exec->span && step_span_join(exec->span,
+    return exec->span && step_span_join(exec->span, step_id,
                                         exec->step_text ? exec->step_text
                                                         : exec->command->text,
                                         link, label, done, opaque);
@@ -355,6 +356,12 @@ gboolean exec_input(struct exec *exec, GBytes *data, bool eof, reply_done done,
 gint64 exec_step_id(const struct exec *exec)
 {
     return exec->step_id;
+}
+
+bool exec_has_step(const struct exec *exec, gint64 step_id)
+{
+    return exec->step_id == step_id ||
+           (exec->span && step_span_has(exec->span, step_id));
 }
 
 bool exec_is_stopping(const struct exec *exec)

@@ -73,8 +73,9 @@ void exec_close_step(struct exec *exec, const struct command_end *end,
 
 /* A folder was added: as step_span_join(), if a step is open, or is being
  * opened. */
-bool exec_join_step(struct exec *exec, struct control_link *link,
-                    const char *label, step_span_joined done, void *opaque);
+bool exec_join_step(struct exec *exec, gint64 step_id,
+                    struct control_link *link, const char *label,
+                    step_span_joined done, void *opaque);
 
 /* Free the object; no callback follows. */
 void exec_free(struct exec *exec);
@@ -82,6 +83,8 @@ void exec_free(struct exec *exec);
 gint64 exec_id(const struct exec *exec);
 /* 0: it has no step, or not yet. */
 gint64 exec_step_id(const struct exec *exec);
+/* Return whether its step has this id, in one of its logs at least. */
+bool exec_has_step(const struct exec *exec, gint64 step_id);
 const struct command *exec_command(const struct exec *exec);
 
 /* Return whether the command has not been started yet. */

@@ -74,7 +74,7 @@ char *session_guard_make_id(const struct session *session, unsigned index,
 /* Return whether a decision concerns the running command. */
 static bool is_of_command(const struct session *session, gint64 step_id)
 {
-    return session->exec && exec_step_id(session->exec) == step_id;
+    return session->exec && exec_has_step(session->exec, step_id);
 }
 
 bool session_guard_is_pending(const struct session *session, const char *id)

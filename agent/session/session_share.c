@@ -162,6 +162,18 @@ static void on_joined(const GError *error, void *opaque)
     }
 }
 
+/* Return the id of the open step in the log of a folder that joins it. If the
+ * log is ahead of the session, the command's part there is a later step. */
+static gint64 joined_id(struct change *change)
+{
+    struct session *session = change->session;
+    gint64 id = exec_step_id(session->exec);
+    gint64 used = backends_last_step_id_of(machine_backends(session->machine),
+                                           change->index);
+
+    return id > used ? id : ++session->last_step_id;
+}
+
 /* The folder has its settings: a step that is open gets it. */
 static void join_step(struct change *change)
 {
@@ -170,7 +182,7 @@ static void join_step(struct change *change)
         session->config->directories[change->index];
 
     if (!change->joins || !session->exec || directory->read_only ||
-        !exec_join_step(session->exec,
+        !exec_join_step(session->exec, joined_id(change),
                         session_folder_link(session, change->index),
                         directory->label, on_joined, change))
         finish(change, directory, NULL);

@@ -27,8 +27,8 @@ enum {
 
 struct step_span {
     int refs;
-    gint64 step_id;
     struct step_logs logs;
+    gint64 ids[SESSION_MAX_DIRECTORIES]; /* of the step in each log */
     bool open[SESSION_MAX_DIRECTORIES];
     bool denied[SESSION_MAX_DIRECTORIES]; /* a safeguard denied the step in this
                                              log */
@@ -67,8 +67,9 @@ struct step_span *step_span_new(gint64 step_id, const struct step_logs *logs)
     struct step_span *span = g_new0(struct step_span, 1);
 
     span->refs = 1;
-    span->step_id = step_id;
     span->logs = *logs;
+    for (unsigned i = 0; i < logs->count; i++)
+        span->ids[i] = step_id;
     return span;
 }
 
@@ -161,7 +162,7 @@ static void close_again(struct step_span *span)
     for (unsigned i = 0; i < span->logs.count; i++) {
         if (span->open[i])
             ask(span, i, "step.close",
-                engine_request_step_close_unused(span->step_id),
+                engine_request_step_close_unused(span->ids[i]),
                 on_closed_again);
     }
     if (span->waiting == 0)
@@ -193,7 +194,7 @@ void step_span_open(struct step_span *span, const char *command,
     expect(span, done, opaque);
     for (unsigned i = 0; i < span->logs.count; i++)
         ask(span, i, "step.open",
-            engine_request_step_open(span->step_id, command), on_opened);
+            engine_request_step_open(span->ids[i], command), on_opened);
 }
 
 /* ---- join ---------------------------------------------------------------- */
@@ -237,7 +238,7 @@ static bool has_log(const struct step_span *span,
 }
 
 /* A close that follows at once reaches the engine after the open. */
-bool step_span_join(struct step_span *span, const char *command,
+bool step_span_join(struct step_span *span, gint64 step_id, const char *command,
                     struct control_link *link, const char *label,
                     step_span_joined done, void *opaque)
 {
@@ -249,14 +250,15 @@ bool step_span_join(struct step_span *span, const char *command,
         return false;
     span->logs.links[index] = link;
     span->logs.labels[index] = label;
+    span->ids[index] = step_id;
     span->logs.count++;
     span->open[index] = true;
     join = g_new(struct join, 1);
     *join = (struct join){ span, link, done, opaque };
     span->refs++;
     control_link_request(link, "step.open",
-                         engine_request_step_open(span->step_id, command),
-                         on_joined, join);
+                         engine_request_step_open(step_id, command), on_joined,
+                         join);
     return true;
 }
 
@@ -314,12 +316,12 @@ static void on_closed(json_t *payload, const GError *error, json_t *data,
 static void close_one(struct step_span *span, unsigned index)
 {
     if (span->any_denied && !span->denied[index])
-        ask(span, index, "step.abort", engine_request_step_abort(span->step_id),
-            on_closed);
+        ask(span, index, "step.abort",
+            engine_request_step_abort(span->ids[index]), on_closed);
     else
         ask(span, index, "step.close",
             engine_request_step_close(
-                span->step_id, span->exit_code,
+                span->ids[index], span->exit_code,
                 span->rest == STEP_BACKGROUND ? LATE_PROMPT_MS : LATE_MS,
                 span->rest == STEP_ALONE),
             on_closed);
@@ -334,6 +336,15 @@ void step_span_close(struct step_span *span, int exit_code, enum step_rest rest,
     expect(span, done, opaque);
     for (unsigned i = 0; i < span->logs.count; i++)
         close_one(span, i);
+}
+
+bool step_span_has(const struct step_span *span, gint64 step_id)
+{
+    for (unsigned i = 0; i < span->logs.count; i++) {
+        if (span->ids[i] == step_id)
+            return true;
+    }
+    return false;
 }
 
 void step_span_deny(struct step_span *span, struct control_link *where)

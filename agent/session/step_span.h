@@ -55,12 +55,15 @@ void step_span_close(struct step_span *span, int exit_code, enum step_rest rest,
 /* The answer to a join. Called once, also if the span was freed. */
 typedef void (*step_span_joined)(const GError *error, void *opaque);
 
-/* Open the step in one more log, too, which the close then includes. Return
- * false, without a call of done, if the step is being closed or the log has it.
- */
-bool step_span_join(struct step_span *span, const char *command,
+/* Open the step in one more log, too, which the close then includes. step_id:
+ * its id there, another one if the log has used that of the step. Return false,
+ * without a call of done, if the step is being closed or the log has it. */
+bool step_span_join(struct step_span *span, gint64 step_id, const char *command,
                     struct control_link *link, const char *label,
                     step_span_joined done, void *opaque);
+
+/* Return whether the step has this id in one of its logs. */
+bool step_span_has(const struct step_span *span, gint64 step_id);
 
 /* A safeguard has denied the step in one folder and rolled it back there; the
  * close then rolls it back in the other folders as well. */

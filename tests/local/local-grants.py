@@ -110,6 +110,30 @@ def within_an_open_step(place):
 
 
 @sandbox_test
+def into_a_log_that_is_ahead(place):
+    """in a folder with more steps than the sandbox, the command's part is a
+    step of its own, and each step is undone"""
+    two = folder(place, "two")
+    for name in ("a", "b", "c"):
+        equal(call(place, "run", *LOCAL, "-C", two, "--", "echo %s >%s" % (name, name)
+                   )[0], 0)
+    agent = begin(place)
+    id, event = ask(agent, "%s grant %s --rw && echo x >%s/file; echo y >own" %
+                    (STEP, two, two))
+    ok(agent.ask("approval.decide", id=event["id"], decision="allow"))
+    report, _ = answer(agent, id)
+    equal((report["exit_code"], sorted(p["directory"] for p in report["directories"])),
+          (0, ["share", "two"]))
+    ok(agent.ask("undo.rollback", steps=2))
+    equal((sorted(os.listdir(two)), os.listdir(place.share)), (["a", "b", "c"], []))
+    report = ok(agent.ask("agent.execute", command="echo z >%s/z; echo z >z" % two))
+    equal((report["step_id"], report["affected"]), (5, 2))
+    ok(agent.ask("undo.rollback"))
+    equal((sorted(os.listdir(two)), os.listdir(place.share)), (["a", "b", "c"], []))
+    equal(agent.close(), 0)
+
+
+@sandbox_test
 def denied_and_withdrawn(place):
     """a denial is the command's error; a killed command withdraws its request"""
     agent = begin(place)
