@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "common/errors.h"
+#include "common/fd.h"
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/core.h"
 #include "interceptor/engine/outside.h"
@@ -22,25 +23,65 @@
 #include "interceptor/paths/paths_plan.h"
 #include "interceptor/report/report.h"
 
-enum {
-    COMMAND_BYTES = 1000
-}; /* approximate limit of the text in the history */
+/* The begin of the text in the history, and its approximate limit. */
+#define COMMAND "undo --step="
+enum { COMMAND_BYTES = 1000 };
 
 /* ---- planning ------------------------------------------------------------ */
+
+static bool is_restore(struct ic *ic, int64_t id)
+{
+    fd_auto int dir = undo_log_open_step(ic->log, id);
+    g_autoptr(step_auto) step = NULL;
+
+    return dir >= 0 && step_load_summary(dir, &step) == 0 &&
+           step->type == IC_STEP_API && step->command &&
+           g_str_has_prefix(step->command, COMMAND);
+}
+
+/* Find how many of the newest steps the extent has. Earlier restores are none
+ * of the commands that it counts, as long as there are others. */
+static gboolean count_steps(struct ic *ic, const struct rollback_extent *extent,
+                            size_t *ret_steps, GError **error)
+{
+    struct rollback_extent wider = *extent;
+    size_t count, restores = 0, looked = 0;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    unsigned steps;
+
+    for (;;) {
+        wider.steps = extent->steps + (unsigned)restores;
+        if (!rollback_count_steps(ic, &wider, &steps, error))
+            return FALSE;
+        *ret_steps = steps;
+        if (steps > count && extent->steps <= count)
+            *ret_steps = count;
+        if (extent->down_to || *ret_steps > count)
+            return TRUE;
+        for (; looked < *ret_steps; looked++)
+            restores += is_restore(ic, entries[count - 1 - looked].id);
+        if (wider.steps == extent->steps + restores || *ret_steps == count)
+            return TRUE;
+    }
+}
 
 static gboolean find_step(struct ic *ic, const struct rollback_extent *extent,
                           int64_t *ret_id, GError **error)
 {
     const struct undo_log_entry *entries;
-    unsigned steps;
-    size_t count;
+    size_t count, steps;
 
-    if (!rollback_count_steps(ic, extent, &steps, error))
+    if (!count_steps(ic, extent, &steps, error))
         return FALSE;
     entries = undo_log_entries(ic->log, &count);
+    if (count == 0 && steps > 0) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                            "there is nothing to undo");
+        return FALSE;
+    }
     if (steps == 0 || steps > count) {
         g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                    "the history has %zu steps, not %u", count, steps);
+                    "the history has %zu steps, not %zu", count, steps);
         return FALSE;
     }
     *ret_id = entries[count - steps].id;
@@ -129,7 +170,7 @@ static char *make_command(const struct paths_plan *plan,
     g_autoptr(GString) text = g_string_new(NULL);
     size_t i = 0;
 
-    g_string_printf(text, "undo --step=%" PRId64 " --", oldest->id);
+    g_string_printf(text, COMMAND "%" PRId64 " --", oldest->id);
     for (; i < request->n && text->len < COMMAND_BYTES; i++) {
         g_autofree char *shown = g_utf8_make_valid(request->paths[i], -1);
 

@@ -89,7 +89,12 @@ def check_more(place):
                                odd)
     equal((status, out, err), (0, "nothing to restore: the paths are as they "
                                "were\n", ""))
-    # The newest step is the restore by now; the newest two reach back further.
+    # The restore is no command: the same again changes nothing, and another
+    # path is restored to what it was before the same command.
+    status, out, err = call_in(place, place.share, "undo", "--", "b")
+    equal((status, out, err), (0, "nothing to restore: the paths are as they "
+                               "were\n", ""))
+    equal(read(place, "b"), "old b")
     status, out, err = call_in(place, place.share, "undo", "2", "--", "a")
     equal((status, err, read(place, "a")), (0, "", "old a"))
     for words, code, text in (
