@@ -146,18 +146,26 @@ static int decide(const struct sandbox_record *record, const char *id,
 
 /* ---- the arguments ------------------------------------------------------- */
 
-/* "approval-7", or of a safeguard "sg_3_1". */
-static bool is_id(const char *word)
+static bool is_number(const char *word)
 {
-    return g_str_has_prefix(word, "approval-") || g_str_has_prefix(word, "sg_");
+    return *word && !word[strspn(word, "0123456789")];
 }
 
-static bool parse_words(char **words, const char **ret_name,
-                        const char **ret_id)
+/* "approval-7", or 7 for short, or of a safeguard "sg_3_1". */
+static bool is_id(const char *word)
+{
+    return g_str_has_prefix(word, "approval-") ||
+           g_str_has_prefix(word, "sg_") || is_number(word);
+}
+
+/* ret_id: a new string. */
+static bool parse_words(char **words, const char **ret_name, char **ret_id)
 {
     *ret_name = words[0] && (words[1] || !is_id(words[0])) ? *words++ : NULL;
-    *ret_id = words[0] ? *words++ : NULL;
-    return !words[0];
+    if (words[0])
+        *ret_id = g_strdup_printf(
+            "%s%s", is_number(words[0]) ? "approval-" : "", words[0]);
+    return !words[0] || !words[1];
 }
 
 int cli_approve(int argc, char **argv)
@@ -181,7 +189,8 @@ int cli_approve(int argc, char **argv)
         { NULL },
     };
     g_autoptr(sandbox_record) record = NULL;
-    const char *name, *id;
+    g_autofree char *id = NULL;
+    const char *name;
 
     if (!cli_options_parse("[NAME] [ID] - list what a sandbox asks for, or "
                            "decide a request",

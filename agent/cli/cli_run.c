@@ -257,10 +257,9 @@ static void on_started(const struct answer *answer, const GError *error,
 
     g_clear_pointer(&run->progress, cli_progress_free);
     if (error) {
-        if (run->exit_code != EXIT_INTERRUPTED) {
+        run->exit_code = interrupts > 0 ? EXIT_INTERRUPTED : CLI_RUN_FAILED;
+        if (interrupts == 0)
             cli_options_failed("%s", error->message);
-            run->exit_code = CLI_RUN_FAILED;
-        }
         g_main_loop_quit(run->loop);
         return;
     }

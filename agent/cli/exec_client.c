@@ -401,7 +401,7 @@ static void serve(struct exec_client *client)
     if (!client->over && client->options->terminal)
         control_link_request(client->link, "approval.list", json_object(),
                              on_approvals, client);
-    if (!client->over && isatty(STDERR_FILENO))
+    if (!client->over)
         exec_turn_watch(client->turn);
     if (!client->over)
         g_main_loop_run(client->loop);

@@ -82,7 +82,8 @@ static void on_executions(json_t *payload, const GError *error, json_t *data,
     if (turn->stopped || !is_waiting(payload, turn->id, &blocker) || !blocker)
         return;
     fprintf(stderr,
-            CLI_PROGRAM ": waiting for execution %" G_GINT64_FORMAT "%s\n",
+            CLI_PROGRAM ": waiting for execution %" G_GINT64_FORMAT
+                        " ('" CLI_PROGRAM " jobs' lists it)%s\n",
             blocker, turn->raw ? "\r" : "");
 }
 

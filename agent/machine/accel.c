@@ -78,12 +78,8 @@ static bool cpu_can(const char *cpuinfo_path, char **ret_reason)
 bool accel_kvm_usable(const char *kvm_path, const char *cpuinfo_path,
                       char **ret_reason)
 {
-    fd_auto int fd = open(kvm_path, O_RDWR | O_CLOEXEC);
+    fd_auto int fd = -1;
 
-    if (fd < 0) {
-        *ret_reason = g_strdup_printf("%s: %s", kvm_path, g_strerror(errno));
-        return false;
-    }
     if (!HOST_IS_X86_64) {
         *ret_reason = g_strdup(
             "KVM runs an x86_64 guest only on an x86_64 CPU");
@@ -91,6 +87,11 @@ bool accel_kvm_usable(const char *kvm_path, const char *cpuinfo_path,
     }
     if (!cpu_can(cpuinfo_path, ret_reason))
         return false;
+    fd = open(kvm_path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        *ret_reason = g_strdup_printf("%s: %s", kvm_path, g_strerror(errno));
+        return false;
+    }
     if (ioctl(fd, KVM_GET_API_VERSION, 0) != KVM_API_VERSION) {
         *ret_reason = g_strdup_printf("%s reports no usable KVM version",
                                       kvm_path);

@@ -183,8 +183,8 @@ static gboolean check_apart(const struct session_directory *one,
         return FALSE;
     }
     if (real_path_is_beneath(one->path, other->path))
-        problem = g_strdup_printf("it lies in the working folder %s, which "
-                                  "shares it already",
+        problem = g_strdup_printf("it lies in the working folder %s; share one "
+                                  "of the two",
                                   other->path);
     else if (one->undo_dir && real_path_is_beneath(one->undo_dir, other->path))
         problem = g_strdup_printf("its undo log, %s, would lie in the working "

@@ -30,8 +30,8 @@ gboolean steps_check_finished(struct ic *ic, GError **error)
         !folder_check(ic, step, true, error))
         return FALSE;
     g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                        "a step or a rollback is unfinished; roll back (again) "
-                        "to finish it, or discard the undo log to give it up");
+                        "a step or a rollback is unfinished; the next undo, "
+                        "redo or run finishes it");
     return FALSE;
 }
 

@@ -284,7 +284,7 @@ def bad_sessions_are_refused(place):
             (1004, "absolute", {"working_directories": [{"path": "share"}]}),
             (2006, "at most 8", {"working_directories": [folder] * 9}),
             (2002, "already shared as", {"working_directories": [folder, folder]}),
-            (2002, "which shares it already", {"working_directories": [
+            (2002, "share one of the two", {"working_directories": [
                 {"path": place.root}, folder]}),
             (2002, "undo log", {"working_directories": [
                 folder, {"path": place.image,
