@@ -387,12 +387,12 @@ static bool begin(struct exec_client *client, const char *type, json_t *payload)
     json_decref(answer);
     client->turn = exec_turn_new(client->link, client->id,
                                  client->options->terminal);
-    take_early(client);
     return true;
 }
 
 static void serve(struct exec_client *client)
 {
+    take_early(client); /* with the terminal in raw mode */
     send_size(client);
     for (int i = 0; i < client->interrupts && i < 2; i++)
         pass_interrupt(client, i + 1);

@@ -125,7 +125,7 @@ static void on_step_closed(struct step_report *report, const GError *error,
     own->dropped = (gint64)exec->dropped;
     why = stop_error(exec);
     exec->callbacks->completed(exec, own, exec->opaque);
-    finish(exec, why ? NULL : own, why);
+    finish(exec, own, why);
     step_report_unref(own);
 }
 

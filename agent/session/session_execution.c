@@ -216,7 +216,7 @@ static void on_done(struct exec *exec, struct step_report *report,
     log_info(LOG_SESSION, "the command is over: %s",
              error ? error->message : "done");
     keep_end(execution, report, error);
-    answer = (struct answer){ .report = execution->report,
+    answer = (struct answer){ .report = error ? NULL : report,
                               .step_id = execution->step_id };
     answer_waiters(execution);
     reply_send(&executor, &answer, error);
