@@ -358,6 +358,7 @@ def interrupted_run(place):
                10)
     process.send_signal(signal.SIGINT)
     equal(process.wait(20), 130)
+    contains(process.stderr.read().decode(), "stepback: nothing changed\n")
     equal(eventually(lambda: client.ask("session.status")["payload"][
         "running_step"] is None, 10), True)
     process = subprocess.Popen([PROGRAM, "run", "--", "flood 200"],
