@@ -17,7 +17,18 @@ TAKE = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 ids = [0, 1, 2] if os.getuid() == 0 else [os.getuid()]
-for make in (lambda: libc.inotify_init1(0), lambda: libc.fanotify_init(0x200, 0)):
+def watches():
+    return libc.inotify_init1(0)
+def groups():
+    return libc.fanotify_init(0x200, 0)
+def timers():
+    return libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p()))
+def queues():
+    name = b"/%d" % os.getpid()
+    fd = libc.mq_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600, None)
+    libc.mq_unlink(name)
+    return fd
+for make in (MAKERS):
     total, holders = 0, []
     for id in ids:
         counts, ends = os.pipe(), os.pipe()
@@ -45,7 +56,7 @@ RESOURCES = """
 import resource
 print(*resource.getrlimit(resource.RLIMIT_CORE),
       resource.getrlimit(resource.RLIMIT_NOFILE)[1] <= 4096)
-for name in ("CORE", "NOFILE", "NPROC"):
+for name in ("CORE", "NOFILE", "NPROC", "SIGPENDING", "MSGQUEUE"):
     kind = getattr(resource, "RLIMIT_" + name)
     try:
         more = resource.getrlimit(kind)[1] + 1
@@ -105,11 +116,25 @@ def inner_root(place):
             "options": ("--no-network", "--user=root")}
 
 
+def taken(place, makers, **more):
+    return [int(word) for word in
+            output(place, TAKE.replace("MAKERS", makers), **more).split()]
+
+
+def check_limits(place, more):
+    """Of the host user's timers and queues, which have a limit of resources."""
+    words = ("prlimit", "--sigpending=400:400", "--msgqueue=819200:819200")
+    timers, queues = taken(place, "timers, queues", wrapper=words, **more)
+    assert 0 < timers <= 200, timers
+    assert 0 < queues * 81920 <= 409600, queues
+
+
 def check(place, choose=lambda place: {}):
     most = half("inotify/max_user_instances"), half("fanotify/max_user_groups")
-    counts = [int(word) for word in output(place, TAKE, **choose(place)).split()]
+    counts = taken(place, "watches, groups", **choose(place))
     # Not exactly: other processes of the host's user may have some.
     assert all(count <= limit for count, limit in zip(counts, most)), (counts, most)
+    check_limits(place, choose(place))
     words = output(place, RESOURCES, **choose(place)).split()
     assert words in (["1", "1", "True"], ["0", "0", "True"]), words
 
