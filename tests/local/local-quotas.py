@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of a local sandbox that need no cgroup: it cannot take all that the kernel
 grants the user who started it, nor start a handler of core dumps, nor go round the
-number of processes by further users."""
+number of processes by further users; nor has it the keys of that user."""
+import ctypes
 import os
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import (FIRST_ID, NAME, give, need, run, user_files)  # noqa: E402
+from local_case import (FIRST_ID, LOCAL, NAME, USER, call, give, need,  # noqa: E402
+                        run, user_files)
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import Skip, equal, main  # noqa: E402
+from stdio_client import Skip, contains, equal, main  # noqa: E402
 
 # Each id in turn takes what it can, while the others keep theirs.
 TAKE = """
@@ -65,6 +68,15 @@ for name in ("CORE", "NOFILE", "NPROC", "SIGPENDING", "MSGQUEUE"):
     except ValueError:
         pass
 """
+
+# add_key(2) in the keyring of the user, keyctl(2) to clear it. 0 if there is none.
+KEYS = """
+import ctypes
+call = ctypes.CDLL(None).syscall
+print(max(call(%s), 0))
+"""
+ADD_KEY = KEYS % '248, b"user", b"stepback-test", b"secret", 6, -4'
+CLEAR_KEYS = KEYS % "250, 7, -4"
 
 PROCESSES = """
 import os, time
@@ -165,6 +177,48 @@ def users_share_the_number_of_processes(place):
     """all users of root's sandbox share one limit of processes"""
     words = ("prlimit", "--nproc=40:40")
     assert int(output(place, PROCESSES, wrapper=words)) < 40
+
+
+def as_user(*line):
+    return subprocess.run(("setpriv", "--reuid", str(USER), "--clear-groups", *line),
+                          check=True, capture_output=True, text=True).stdout
+
+
+def need_keys():
+    need()
+    if ctypes.sizeof(ctypes.c_long) != 8 or os.uname().machine != "x86_64":
+        raise Skip("the test has the numbers of x86-64's calls")
+    if not int(as_user("/usr/bin/python3", "-c", ADD_KEY)):
+        raise Skip("there are no keys here")
+
+
+@sandbox_test
+def no_list_of_keys(place):
+    """a sandbox sees no key of the host's user"""
+    give(place)
+    need_keys()
+    try:
+        contains(as_user("cat", "/proc/keys"), "stepback-test")
+        for more in ({}, {"user": True}, inner_root(place)):
+            equal(output(place, "print(open('/proc/keys').read(), "
+                         "open('/proc/key-users').read())", **more), " \n")
+    finally:
+        as_user("/usr/bin/python3", "-c", CLEAR_KEYS)
+
+
+@sandbox_test
+def session_keyring(place):
+    """a sandbox has a session keyring of its own, so that the kernel uses no key of the
+    host's user for it"""
+    def keyrings():
+        return as_user("cat", "/proc/keys").count(" _ses")
+    give(place)
+    need_keys()
+    as_user("/usr/bin/python3", "-c", CLEAR_KEYS)
+    before = keyrings()
+    equal(call(place, "up", *LOCAL, "--no-network", user=True)[0], 0)
+    equal(keyrings(), before + 1)
+    equal(call(place, "stop", user=True)[0], 0)
 
 
 if __name__ == "__main__":
