@@ -17,6 +17,11 @@ enum { NETWORK_LINK_MTU = 16384 };
 #define NETWORK_LINK_NETMASK "255.255.255.0"
 #define NETWORK_LINK_GATEWAY "10.0.2.2"
 
+/* The same of IPv6, as the guest makes it of libslirp's prefix and its hardware
+ * address, and as libslirp advertises it. */
+#define NETWORK_LINK_GUEST6   "fec0::5054:ff:fe12:3456"
+#define NETWORK_LINK_GATEWAY6 "fe80::2"
+
 /* The name server; the second if the first is the host's own. */
 #define NETWORK_LINK_DNS       "10.0.2.3"
 #define NETWORK_LINK_OTHER_DNS "10.0.2.4"

@@ -87,6 +87,14 @@ static const int refused[] = {
     CALL(set_mempolicy),
 };
 
+/* Calls that programs can do without, if the kernel has none such. */
+static const int absent[] = {
+    /* Its flags are in memory; libc then uses clone(2). */
+    CALL(clone3),
+    /* All users of the host share one quota, fs.aio-max-nr. */
+    CALL(io_setup),
+};
+
 static int add_arguments(scmp_filter_ctx filter)
 {
     const unsigned action = SCMP_ACT_ERRNO(EPERM);
@@ -109,9 +117,6 @@ static int add_arguments(scmp_filter_ctx filter)
         rc = seccomp_rule_add(
             filter, action, CALL(unshare), 1,
             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWTIME, CLONE_NEWTIME));
-    /* Its flags are in memory; libc then uses clone(2). */
-    if (!rc)
-        rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), CALL(clone3), 0);
     /* The kernel compares 32 bits of a request. */
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]) && !rc; i++)
         rc = seccomp_rule_add(
@@ -142,6 +147,8 @@ static int fill(scmp_filter_ctx filter)
 
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]) && !rc; i++)
         rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
+    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]) && !rc; i++)
+        rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), absent[i], 0);
     if (!rc)
         rc = add_arguments(filter);
     return rc ? rc : add_sockets(filter);

@@ -19,6 +19,10 @@ enum {
     /* The kernel's own default. It bounds the fds in flight in UNIX sockets,
      * too, which count for the host's user. */
     MAX_FILES = 4096,
+    /* Each timer of timer_create(2) takes one. */
+    MAX_SIGNALS = 4096,
+    /* Half of the kernel's default: four queues of its default size. */
+    MAX_QUEUE_BYTES = 409600,
     /* Of 1 byte: the kernel starts no handler (core(5)). The handler would run
      * as root of the host, outside of all limits. */
     CORE_BYTES = 1,
@@ -85,6 +89,17 @@ static void lower(__rlimit_resource_t resource, rlim_t most, const char *what)
         report_failure(LOCAL_FAILED, "cannot limit %s", what);
 }
 
+/* Leave half to the user's other programs, for good. The kernel counts what all
+ * processes of a user have. */
+static void halve(__rlimit_resource_t resource, rlim_t most, const char *what)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) == 0 && limit.rlim_max / 2 < most)
+        most = limit.rlim_max / 2;
+    lower(resource, most, what);
+}
+
 void limits_forbid_core_dumps(void)
 {
     const struct rlimit core = { CORE_BYTES, CORE_BYTES };
@@ -97,6 +112,8 @@ void limits_set(const struct limits *host)
 {
     lower(RLIMIT_NPROC, MAX_PROCESSES, "the number of processes");
     lower(RLIMIT_NOFILE, MAX_FILES, "the number of open files");
+    halve(RLIMIT_SIGPENDING, MAX_SIGNALS, "the number of queued signals");
+    halve(RLIMIT_MSGQUEUE, MAX_QUEUE_BYTES, "the size of message queues");
     for (size_t i = 0; i < LIMITS_QUOTAS; i++) {
         if (host->quotas[i] > 0)
             set_quota(&quotas[i], host->quotas[i]);

@@ -278,6 +278,7 @@ int main(int argc, char **argv)
         bus_await(options.bus, options.bus_ready);
     limits_forbid_core_dumps();
     limits = limits_note_host();
+    namespaces_leave_keyring();
     namespaces_enter(&options.ids);
     for (; count < folders; count++)
         fds[count] = open_device("/dev/fuse", LOCAL_NO_FUSE);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/keyctl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +138,14 @@ static void enter_with_own_id(void)
     if (result)
         report_failure(LOCAL_NO_NAMESPACES, "cannot map the ids %u and %u", uid,
                        gid);
+}
+
+void namespaces_leave_keyring(void)
+{
+    /* A kernel without keys, or a container whose filter keeps them away. */
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
+        errno != ENOSYS && errno != EPERM)
+        report_failure(LOCAL_FAILED, "cannot make a session keyring");
 }
 
 void namespaces_note_parent(void)

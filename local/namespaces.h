@@ -19,6 +19,10 @@ struct ids;
 
 enum { LOCAL_FIRST_ID = 0x70000000 };
 
+/* Join a new session keyring, which has no key of the host's user, before the
+ * namespaces are entered. Exit on failure. */
+void namespaces_leave_keyring(void);
+
 /* Enter new user, mount and network namespaces, still with the ids of the host:
  * the time to open devices, which belong to the namespace of the process that
  * opened them. ids: of an ordinary user. Exit on failure. */

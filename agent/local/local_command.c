@@ -124,9 +124,7 @@ static void add_namespaces(struct builder *builder)
  * string. */
 static char *system_path(const struct builder *builder, const char *path)
 {
-    const char *root = builder->command->root;
-
-    return g_strconcat(root ? root : "", path, NULL);
+    return g_strconcat(builder->command->root ?: "", path, NULL);
 }
 
 static void add_system_folder(struct builder *builder, const char *path)
@@ -187,6 +185,14 @@ static gboolean add_readable(struct builder *builder, const char *text,
 
     add_all(builder, readable);
     return add_text(builder, "--ro-bind-data", text, path, error);
+}
+
+/* Keys have no namespace: these files show those of the host's user. */
+static gboolean hide_keys(struct builder *builder, GError **error)
+{
+    return access("/proc/keys", F_OK) < 0 ||
+           (add_readable(builder, "", "/proc/keys", error) &&
+            add_readable(builder, "", "/proc/key-users", error));
 }
 
 /* The files of the host may be links into /run, which the sandbox does not
@@ -469,8 +475,9 @@ gboolean local_command_build(const struct local_command *command,
     add_namespaces(&builder);
     add_system(&builder);
     add_bus(&builder);
-    ok = add_resolver(&builder, error) && add_trust(&builder, error) &&
-         add_places(&builder, error) && add_shim_file(&builder, error);
+    ok = hide_keys(&builder, error) && add_resolver(&builder, error) &&
+         add_trust(&builder, error) && add_places(&builder, error) &&
+         add_shim_file(&builder, error);
     add_shim(&builder);
     g_ptr_array_add(builder.argv, NULL);
     *ret_argv = (struct local_argv){

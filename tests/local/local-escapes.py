@@ -170,6 +170,17 @@ for number in (321, 298, 323, 425, 246, 320, 175, 313, 169, 304, 103):
 """, user)
 
 
+@all_users
+def aio_quota(place, user):
+    """no sandbox takes from the host's quota of asynchronous I/O; programs fall back"""
+    try_out(place, """
+context = ctypes.c_ulong(0)
+result, error = call(206, 1000, ctypes.byref(context))
+if error != errno.ENOSYS:
+    escaped("io_setup", result, error)
+""", user)
+
+
 @both
 def other_call_tables(place, user):
     """calls by the numbers of other architectures are refused"""

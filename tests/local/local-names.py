@@ -20,6 +20,41 @@ from stdio_client import (contains, descendants, equal, eventually, main,  # noq
 WEB = ["api.example.test", "*.b.example.test"]
 WORLD = None
 
+# Datagrams to addresses that a card may have beside it; the IPv6 neighbours that it
+# got of them, of the kernel's RTM_GETNEIGH, and whether a setting can be changed.
+NEIGHBOURS = """
+import os, socket, struct
+card = socket.if_nametoindex("eth0")
+kept = []
+for prefix in ("fe80::", "fec0::"):
+    for n in range(0x1000, 0x1040):
+        s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        s.setblocking(False)
+        kept.append(s)
+        try:
+            s.sendto(b"x", (prefix + "%x" % n, 9, 0, card))
+        except OSError:
+            pass
+link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+link.send(struct.pack("IHHII", 28, 30, 0x301, 1, 0) + struct.pack("BxxxiHBB", 10, 0, 0, 0, 0))
+found, done = set(), False
+while not done:
+    data = link.recv(65536)
+    while data and not done:
+        length, kind = struct.unpack_from("IH", data)
+        done = kind == 3
+        if kind == 28 and struct.unpack_from("i", data, 20)[0] == card:
+            found.add(socket.inet_ntop(socket.AF_INET6, data[32:48]))
+        data = data[(length + 3) & ~3:]
+print(*sorted(a for a in found if not a.startswith("ff")))
+for name in ("disable_ipv6", "addr_gen_mode", "accept_ra"):
+    try:
+        os.open("/proc/sys/net/ipv6/conf/eth0/" + name, os.O_WRONLY)
+        print("can set", name)
+    except OSError:
+        pass
+"""
+
 
 def open_names(place, names, **more):
     allow = {"allow": list(names)}
@@ -263,6 +298,30 @@ def a_network_that_opens(place):
     contains(good(agent, ask(address, 80, "GET / HTTP/1.1\\r\\nHost: api.example.test"
                              "\\r\\nConnection: close\\r\\n\\r\\n")), "GET /")
     equal(agent.close(), 0)
+
+
+def has_one_neighbour(place, user):
+    agent = begin(place, user, network_policy="open")
+    request = "GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\nConnection: close\\r\\n\\r\\n"
+    contains(good(agent, ask(names_world.ADDRESS6, 80, request)), "GET /")
+    equal(good(agent, shlex.join(["/usr/bin/python3", "-c", NEIGHBOURS])), "fe80::2\n")
+    # A router's advertisement, which comes now and then, adds nothing.
+    equal(good(agent, "grep eth0 /proc/net/if_inet6 | cut -d ' ' -f 1,3"),
+          "fec0000000000000505400fffe123456 80\n")
+    equal(agent.close(), 0)
+
+
+@sandbox_test
+def ipv6_has_one_neighbour(place):
+    """a sandbox reaches the world by IPv6, and fills no table of neighbours, which is
+    the whole host's"""
+    has_one_neighbour(place, False)
+
+
+@sandbox_test
+def ipv6_of_a_user_has_one_neighbour(place):
+    """so does that of an ordinary user"""
+    has_one_neighbour(place, True)
 
 
 @sandbox_test

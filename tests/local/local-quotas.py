@@ -2,22 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of a local sandbox that need no cgroup: it cannot take all that the kernel
 grants the user who started it, nor start a handler of core dumps, nor go round the
-number of processes by further users."""
+number of processes by further users; nor has it the keys of that user."""
+import ctypes
 import os
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from local_case import (FIRST_ID, NAME, give, need, run, user_files)  # noqa: E402
+from local_case import (FIRST_ID, LOCAL, NAME, USER, call, give, need,  # noqa: E402
+                        run, user_files)
 from sandbox_case import sandbox_test  # noqa: E402
-from stdio_client import Skip, equal, main  # noqa: E402
+from stdio_client import Skip, contains, equal, main  # noqa: E402
 
 # Each id in turn takes what it can, while the others keep theirs.
 TAKE = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 ids = [0, 1, 2] if os.getuid() == 0 else [os.getuid()]
-for make in (lambda: libc.inotify_init1(0), lambda: libc.fanotify_init(0x200, 0)):
+def watches():
+    return libc.inotify_init1(0)
+def groups():
+    return libc.fanotify_init(0x200, 0)
+def timers():
+    return libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p()))
+def queues():
+    name = b"/%d" % os.getpid()
+    fd = libc.mq_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600, None)
+    libc.mq_unlink(name)
+    return fd
+for make in (MAKERS):
     total, holders = 0, []
     for id in ids:
         counts, ends = os.pipe(), os.pipe()
@@ -45,7 +59,7 @@ RESOURCES = """
 import resource
 print(*resource.getrlimit(resource.RLIMIT_CORE),
       resource.getrlimit(resource.RLIMIT_NOFILE)[1] <= 4096)
-for name in ("CORE", "NOFILE", "NPROC"):
+for name in ("CORE", "NOFILE", "NPROC", "SIGPENDING", "MSGQUEUE"):
     kind = getattr(resource, "RLIMIT_" + name)
     try:
         more = resource.getrlimit(kind)[1] + 1
@@ -54,6 +68,15 @@ for name in ("CORE", "NOFILE", "NPROC"):
     except ValueError:
         pass
 """
+
+# add_key(2) in the keyring of the user, keyctl(2) to clear it. 0 if there is none.
+KEYS = """
+import ctypes
+call = ctypes.CDLL(None).syscall
+print(max(call(%s), 0))
+"""
+ADD_KEY = KEYS % '248, b"user", b"stepback-test", b"secret", 6, -4'
+CLEAR_KEYS = KEYS % "250, 7, -4"
 
 PROCESSES = """
 import os, time
@@ -105,11 +128,25 @@ def inner_root(place):
             "options": ("--no-network", "--user=root")}
 
 
+def taken(place, makers, **more):
+    return [int(word) for word in
+            output(place, TAKE.replace("MAKERS", makers), **more).split()]
+
+
+def check_limits(place, more):
+    """Of the host user's timers and queues, which have a limit of resources."""
+    words = ("prlimit", "--sigpending=400:400", "--msgqueue=819200:819200")
+    timers, queues = taken(place, "timers, queues", wrapper=words, **more)
+    assert 0 < timers <= 200, timers
+    assert 0 < queues * 81920 <= 409600, queues
+
+
 def check(place, choose=lambda place: {}):
     most = half("inotify/max_user_instances"), half("fanotify/max_user_groups")
-    counts = [int(word) for word in output(place, TAKE, **choose(place)).split()]
+    counts = taken(place, "watches, groups", **choose(place))
     # Not exactly: other processes of the host's user may have some.
     assert all(count <= limit for count, limit in zip(counts, most)), (counts, most)
+    check_limits(place, choose(place))
     words = output(place, RESOURCES, **choose(place)).split()
     assert words in (["1", "1", "True"], ["0", "0", "True"]), words
 
@@ -140,6 +177,48 @@ def users_share_the_number_of_processes(place):
     """all users of root's sandbox share one limit of processes"""
     words = ("prlimit", "--nproc=40:40")
     assert int(output(place, PROCESSES, wrapper=words)) < 40
+
+
+def as_user(*line):
+    return subprocess.run(("setpriv", "--reuid", str(USER), "--clear-groups", *line),
+                          check=True, capture_output=True, text=True).stdout
+
+
+def need_keys():
+    need()
+    if ctypes.sizeof(ctypes.c_long) != 8 or os.uname().machine != "x86_64":
+        raise Skip("the test has the numbers of x86-64's calls")
+    if not int(as_user("/usr/bin/python3", "-c", ADD_KEY)):
+        raise Skip("there are no keys here")
+
+
+@sandbox_test
+def no_list_of_keys(place):
+    """a sandbox sees no key of the host's user"""
+    give(place)
+    need_keys()
+    try:
+        contains(as_user("cat", "/proc/keys"), "stepback-test")
+        for more in ({}, {"user": True}, inner_root(place)):
+            equal(output(place, "print(open('/proc/keys').read(), "
+                         "open('/proc/key-users').read())", **more), " \n")
+    finally:
+        as_user("/usr/bin/python3", "-c", CLEAR_KEYS)
+
+
+@sandbox_test
+def session_keyring(place):
+    """a sandbox has a session keyring of its own, so that the kernel uses no key of the
+    host's user for it"""
+    def keyrings():
+        return as_user("cat", "/proc/keys").count(" _ses")
+    give(place)
+    need_keys()
+    as_user("/usr/bin/python3", "-c", CLEAR_KEYS)
+    before = keyrings()
+    equal(call(place, "up", *LOCAL, "--no-network", user=True)[0], 0)
+    equal(keyrings(), before + 1)
+    equal(call(place, "stop", user=True)[0], 0)
 
 
 if __name__ == "__main__":
