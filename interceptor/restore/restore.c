@@ -267,6 +267,7 @@ static int run_once(struct restore *r, const char **ret_part)
     if (rc < 0)
         return rc;
     *ret_part = "restoring content";
+    r->begun_content = true;
     rc = restore_close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
@@ -429,6 +430,11 @@ void restore_set_foreign(struct restore *r, int64_t since_us)
 int restore_errno(const struct restore *r)
 {
     return r->rc;
+}
+
+bool restore_has_begun_content(const struct restore *r)
+{
+    return r->begun_content;
 }
 
 bool restore_has_remade(const struct restore *r)

@@ -33,6 +33,7 @@ struct restore {
     struct survey *survey; /* made by the check; or NULL */
     bool wants_staging;    /* an entry could not be moved without staging */
     bool remade;           /* see restore_has_remade() */
+    bool begun_content;    /* see restore_has_begun_content() */
     bool any_lost;         /* restore_lost.h */
     int rc;                /* of the error; or 0 */
     struct progress *progress; /* or NULL */
