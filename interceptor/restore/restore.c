@@ -287,7 +287,11 @@ gboolean restore_run(struct restore *r, GError **error)
         rc = run_once(r, &part);
         again = rc < 0 ? restore_go_without(r, rc) : 0;
     } while (again > 0);
-    return rc == 0 || run_fail(r, error, part, again);
+    if (rc == 0)
+        return TRUE;
+    run_fail(r, error, part, again);
+    restore_return_modes(r);
+    return FALSE;
 }
 
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
@@ -327,10 +331,11 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .emptied = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
         .made = g_hash_table_new(NULL, NULL),
+        .relaxed = g_hash_table_new(NULL, NULL),
     };
     step->dry = flags & RESTORE_DRY;
     step_sort(step);
-    restore_walker_init(&r->walker, root, step->root);
+    restore_walker_init(&r->walker, r, root, step->root);
     rc = open_old_staging(r);
     if (rc < 0) {
         fail(error, ERROR_IO_ERROR, "staging folder", rc);
@@ -348,6 +353,7 @@ void restore_free(struct restore *r)
     g_clear_pointer(&r->alive, g_hash_table_unref);
     g_clear_pointer(&r->missed, g_hash_table_unref);
     g_hash_table_unref(r->made);
+    g_hash_table_unref(r->relaxed);
     g_ptr_array_unref(r->lost);
     g_ptr_array_unref(r->orphans);
     g_ptr_array_unref(r->emptied);
@@ -392,9 +398,13 @@ static gboolean check_mount(struct restore *r, GError **error)
 
 gboolean restore_check(struct restore *r, GError **error)
 {
-    return check_mount(r, error) && restore_check_preimages(r, error) &&
-           drop_lost(r, error) && check_inodes(r, error) &&
-           (!r->survey || restore_check_busy(r, error));
+    gboolean ok = check_mount(r, error) && restore_check_preimages(r, error) &&
+                  drop_lost(r, error) && check_inodes(r, error) &&
+                  (!r->survey || restore_check_busy(r, error));
+
+    if (!ok)
+        restore_return_modes(r);
+    return ok;
 }
 
 const struct survey *restore_survey(const struct restore *r)

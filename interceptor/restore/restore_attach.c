@@ -16,6 +16,7 @@
 #include "interceptor/restore/restore_find.h"
 #include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_relax.h"
 #include "interceptor/restore/restore_state.h"
 #include "interceptor/sys/btime.h"
 #include "interceptor/sys/project.h"
@@ -122,7 +123,7 @@ static int place(struct attacher *a, int from_dir, const char *from,
     if (last || rc == -EPERM)
         rc = restore_rename(a->r, from_dir, from, a->dirfd, binding->name);
     if (rc == -EACCES) {
-        restore_relax(a->dirfd);
+        restore_relax(a->r, a->dirfd);
         rc = restore_rename(a->r, from_dir, from, a->dirfd, binding->name);
     }
     return rc;
@@ -186,8 +187,8 @@ static int link_from_home(struct attacher *a, const struct step_inode *inode)
     fd_auto int dir = inode->home ? restore_open_dir(a->r, inode->home) : -1;
     int rc = dir < 0 ? 0 : restore_is_there(dir, inode->home_name, inode->ino);
 
-    if (rc == -EACCES && inode->home->flags & STEP_META) {
-        restore_relax(dir);
+    if (rc == -EACCES) {
+        restore_relax(a->r, dir);
         rc = restore_is_there(dir, inode->home_name, inode->ino);
     }
     if (rc > 0)
@@ -213,7 +214,7 @@ static void open_closed(struct restore *r)
             continue;
         fd = restore_open_inode(r, inode);
         if (fd >= 0)
-            restore_relax(fd);
+            restore_relax(r, fd);
     }
 }
 

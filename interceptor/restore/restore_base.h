@@ -48,6 +48,7 @@ struct restore {
     struct step_inode *gone; /* the missing inode that caused the error; or
                               * NULL */
     GHashTable *made;        /* step_inode -> number of its name in staging */
+    GHashTable *relaxed;     /* step_inode -> mode (restore_relax.h) */
     GHashTable *missed;      /* set of step_inode that were missing before; or
                               * NULL */
     int64_t next_beat_us;    /* undo_log_beat() */
