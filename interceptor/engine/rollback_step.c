@@ -187,21 +187,37 @@ static int prepare_redo(struct ic *ic, struct step *step, int dir,
     return target->dir < 0 ? forbid_redo(ic, step, dir) : 0;
 }
 
+/* Return whether another process's work may be only in the redo. Where a name
+ * found no room for its link, that work is still in the tree. */
+static bool redo_has_work(unsigned flags, const struct restore *failed,
+                          const struct redo_target *target,
+                          const struct rollback_keep *keeping)
+{
+    if (target->dir < 0 || (keeping->keep < 0 && !(flags & ROLLBACK_EDITED)))
+        return false;
+    return restore_errno(failed) != -EMLINK || !restore_can_keep(failed) ||
+           restore_has_begun_content(failed) || target->blobs < 0 ||
+           rollback_has_rest(target->blobs);
+}
+
 /* Try again without what a redo needs: room, or the last inodes, which are
  * still in the trash if it could not be made. Whatever must be kept stays kept.
  */
 static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
-                                 unsigned flags, struct redo_target *target,
-                                 int blobs, struct rollback_keep *keeping)
+                                 unsigned flags, const struct restore *failed,
+                                 struct redo_target *target, int blobs,
+                                 struct rollback_keep *keeping)
 {
     g_autoptr(restore_auto) restore = NULL;
 
-    /* The redo has another process's work. */
-    if (target->dir >= 0 && (keeping->keep >= 0 || flags & ROLLBACK_EDITED))
-        return FALSE;
-    if (forbid_redo(ic, step, dir) < 0)
+    if (redo_has_work(flags, failed, target, keeping) ||
+        forbid_redo(ic, step, dir) < 0)
         return FALSE;
     redo_drop(ic, target);
+    /* The redos of newer steps have links as well. */
+    if (restore_errno(failed) == -EMLINK && redo_drop_all(ic) < 0)
+        return FALSE;
+    undo_log_empty_trash(ic->log); /* a recovery has not begun with that */
     undo_log_drain_trash(ic->log);
     restore = restore_new(ic->log, step, dir, ic->root->fd, ic->log_links,
                           flags, NULL);
@@ -317,7 +333,8 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     restore_set_progress(restore, &progress);
     done = restore_run(restore, &cause) ||
            (is_full(restore_errno(restore)) &&
-            run_without_redo(ic, step, dir, flags, &target, blobs, &keeping));
+            run_without_redo(ic, step, dir, flags, restore, &target, blobs,
+                             &keeping));
     stale_gather(ic, step, restore_survey(restore));
     if (!done) {
         redo_close(&target);

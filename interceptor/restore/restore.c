@@ -267,6 +267,7 @@ static int run_once(struct restore *r, const char **ret_part)
     if (rc < 0)
         return rc;
     *ret_part = "restoring content";
+    r->begun_content = true;
     rc = restore_close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
@@ -286,7 +287,11 @@ gboolean restore_run(struct restore *r, GError **error)
         rc = run_once(r, &part);
         again = rc < 0 ? restore_go_without(r, rc) : 0;
     } while (again > 0);
-    return rc == 0 || run_fail(r, error, part, again);
+    if (rc == 0)
+        return TRUE;
+    run_fail(r, error, part, again);
+    restore_return_modes(r);
+    return FALSE;
 }
 
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
@@ -326,10 +331,11 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .emptied = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
         .made = g_hash_table_new(NULL, NULL),
+        .relaxed = g_hash_table_new(NULL, NULL),
     };
     step->dry = flags & RESTORE_DRY;
     step_sort(step);
-    restore_walker_init(&r->walker, root, step->root);
+    restore_walker_init(&r->walker, r, root, step->root);
     rc = open_old_staging(r);
     if (rc < 0) {
         fail(error, ERROR_IO_ERROR, "staging folder", rc);
@@ -347,6 +353,7 @@ void restore_free(struct restore *r)
     g_clear_pointer(&r->alive, g_hash_table_unref);
     g_clear_pointer(&r->missed, g_hash_table_unref);
     g_hash_table_unref(r->made);
+    g_hash_table_unref(r->relaxed);
     g_ptr_array_unref(r->lost);
     g_ptr_array_unref(r->orphans);
     g_ptr_array_unref(r->emptied);
@@ -391,9 +398,13 @@ static gboolean check_mount(struct restore *r, GError **error)
 
 gboolean restore_check(struct restore *r, GError **error)
 {
-    return check_mount(r, error) && restore_check_preimages(r, error) &&
-           drop_lost(r, error) && check_inodes(r, error) &&
-           (!r->survey || restore_check_busy(r, error));
+    gboolean ok = check_mount(r, error) && restore_check_preimages(r, error) &&
+                  drop_lost(r, error) && check_inodes(r, error) &&
+                  (!r->survey || restore_check_busy(r, error));
+
+    if (!ok)
+        restore_return_modes(r);
+    return ok;
 }
 
 const struct survey *restore_survey(const struct restore *r)
@@ -429,6 +440,11 @@ void restore_set_foreign(struct restore *r, int64_t since_us)
 int restore_errno(const struct restore *r)
 {
     return r->rc;
+}
+
+bool restore_has_begun_content(const struct restore *r)
+{
+    return r->begun_content;
 }
 
 bool restore_has_remade(const struct restore *r)

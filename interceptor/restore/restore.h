@@ -96,6 +96,10 @@ gboolean restore_run(struct restore *restore, GError **error);
 /* Return the negative errno of restore_run()'s error; 0 if there was none. */
 int restore_errno(const struct restore *restore);
 
+/* Return whether restore_run() attached all names, and went on to remove what
+ * it had put aside and to overwrite content. */
+bool restore_has_begun_content(const struct restore *restore);
+
 /* Return whether inodes were made anew that no record says are gone; their
  * numbers have changed. */
 bool restore_has_remade(const struct restore *restore);

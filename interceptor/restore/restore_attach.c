@@ -16,6 +16,7 @@
 #include "interceptor/restore/restore_find.h"
 #include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_relax.h"
 #include "interceptor/restore/restore_state.h"
 #include "interceptor/sys/btime.h"
 #include "interceptor/sys/project.h"
@@ -122,7 +123,7 @@ static int place(struct attacher *a, int from_dir, const char *from,
     if (last || rc == -EPERM)
         rc = restore_rename(a->r, from_dir, from, a->dirfd, binding->name);
     if (rc == -EACCES) {
-        restore_relax(a->dirfd);
+        restore_relax(a->r, a->dirfd);
         rc = restore_rename(a->r, from_dir, from, a->dirfd, binding->name);
     }
     return rc;
@@ -186,8 +187,8 @@ static int link_from_home(struct attacher *a, const struct step_inode *inode)
     fd_auto int dir = inode->home ? restore_open_dir(a->r, inode->home) : -1;
     int rc = dir < 0 ? 0 : restore_is_there(dir, inode->home_name, inode->ino);
 
-    if (rc == -EACCES && inode->home->flags & STEP_META) {
-        restore_relax(dir);
+    if (rc == -EACCES) {
+        restore_relax(a->r, dir);
         rc = restore_is_there(dir, inode->home_name, inode->ino);
     }
     if (rc > 0)
@@ -213,7 +214,7 @@ static void open_closed(struct restore *r)
             continue;
         fd = restore_open_inode(r, inode);
         if (fd >= 0)
-            restore_relax(fd);
+            restore_relax(r, fd);
     }
 }
 
@@ -311,6 +312,71 @@ static int find_waiting(struct attacher *a, const struct step_inode *inode,
                : is_waiting(a, inode, ret_dirfd, ret_name);
 }
 
+/* Put the inode's name in the log at the binding. */
+static int place_kept(struct attacher *a, const struct step_inode *inode,
+                      const struct step_binding *binding, bool last)
+{
+    struct restore *r = a->r;
+    struct step_name name = step_inode_blob(inode->ino);
+    int rc = last
+                 ? log_links_change_kept(r->log_links, r->blobs, inode->ino, -1)
+                 : 0;
+
+    if (rc < 0)
+        return rc;
+    rc = place(a, r->blobs, name.text, binding, last);
+    if (rc < 0 && last)
+        log_links_change_kept(r->log_links, r->blobs, inode->ino, 1);
+    return rc;
+}
+
+/* Return whether the inode has all its names but this. An interrupted run may
+ * have attached them in another order. 1, 0 or -errno. */
+static int is_last_missing(struct attacher *a,
+                           const struct step_binding *binding)
+{
+    const struct step_inode *inode = binding->before;
+
+    for (guint i = 0; inode->names && i < inode->names->len; i++) {
+        const struct step_binding *other = g_ptr_array_index(inode->names, i);
+        fd_auto int dir = -1;
+        struct stat st;
+        int rc;
+
+        if (other == binding || step_is_vacant(other))
+            continue;
+        dir = restore_open_dir(a->r, other->dir);
+        rc = dir < 0 ? dir : sys_stat_name(dir, other->name, &st);
+        if (rc < 0)
+            return restore_is_gone(rc) ? 0 : rc;
+        if (!step_is_now(inode, st.st_ino))
+            return 0;
+    }
+    return 1;
+}
+
+/* The inode has the maximum number of links: move a name of it, where it waits,
+ * instead of making another. -EMLINK: it has no name to spare there. */
+static int place_at_limit(struct attacher *a, int from, const char *name,
+                          const struct step_binding *binding)
+{
+    struct restore *r = a->r;
+    const struct step_inode *inode = binding->before;
+    int rc = from == r->blobs || inode->flags & STEP_RETIRED
+                 ? 0
+                 : restore_is_there(r->blobs, step_inode_blob(inode->ino).text,
+                                    inode->ino);
+
+    if (rc > 0)
+        return place_kept(a, inode, binding, true);
+    if (rc == 0)
+        rc = is_last_missing(a, binding);
+    if (rc <= 0)
+        return rc < 0 ? rc : -EMLINK;
+    return from == r->blobs ? place_kept(a, inode, binding, true)
+                            : place(a, from, name, binding, true);
+}
+
 static int bring_back(struct attacher *a, const struct step_binding *binding,
                       bool last)
 {
@@ -318,7 +384,6 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     struct step_inode *inode = binding->before;
     struct staged_name name;
     int from, rc = find_waiting(a, inode, &from, &name);
-    bool kept = rc > 0 && from == r->blobs && last;
 
     if (rc == 0 && !restore_can_remake(inode)) {
         r->gone = inode;
@@ -328,14 +393,9 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
         rc = remake(a, inode, NULL, &name);
     if (rc < 0)
         return rc;
-    if (kept)
-        rc = log_links_change_kept(r->log_links, r->blobs, inode->ino, -1);
-    if (rc < 0)
-        return rc;
-    rc = place(a, from, name.text, binding, last);
-    if (rc < 0 && kept)
-        log_links_change_kept(r->log_links, r->blobs, inode->ino, 1);
-    return rc;
+    rc = from == r->blobs ? place_kept(a, inode, binding, last)
+                          : place(a, from, name.text, binding, last);
+    return rc == -EMLINK ? place_at_limit(a, from, name.text, binding) : rc;
 }
 
 /* 1, 0, or -errno. */

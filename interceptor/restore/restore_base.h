@@ -33,6 +33,7 @@ struct restore {
     struct survey *survey; /* made by the check; or NULL */
     bool wants_staging;    /* an entry could not be moved without staging */
     bool remade;           /* see restore_has_remade() */
+    bool begun_content;    /* see restore_has_begun_content() */
     bool any_lost;         /* restore_lost.h */
     int rc;                /* of the error; or 0 */
     struct progress *progress; /* or NULL */
@@ -47,6 +48,7 @@ struct restore {
     struct step_inode *gone; /* the missing inode that caused the error; or
                               * NULL */
     GHashTable *made;        /* step_inode -> number of its name in staging */
+    GHashTable *relaxed;     /* step_inode -> mode (restore_relax.h) */
     GHashTable *missed;      /* set of step_inode that were missing before; or
                               * NULL */
     int64_t next_beat_us;    /* undo_log_beat() */

@@ -23,6 +23,7 @@
 #include "common/fd.h"
 #include "interceptor/restore/restore_edited.h"
 #include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_relax.h"
 #include "interceptor/sys/btime.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/tree_walk.h"
@@ -96,7 +97,7 @@ static int detach(struct restore *r, int dirfd, const char *name,
         rc = sys_unlinkat(dirfd, name, 0);
         if (rc != -EACCES)
             return rc;
-        restore_relax(dirfd);
+        restore_relax(r, dirfd);
         return sys_unlinkat(dirfd, name, 0);
     }
     if (r->staging < 0)
@@ -137,7 +138,7 @@ static int detach_bindings(struct restore *r, int dirfd,
         int rc = sys_stat_name(dirfd, binding->name, &st);
 
         if (rc == -EACCES) {
-            restore_relax(dirfd);
+            restore_relax(r, dirfd);
             rc = sys_stat_name(dirfd, binding->name, &st);
         }
         if (rc == -ENOENT || (rc == 0 && stays(r, binding, st.st_ino)))
@@ -159,7 +160,7 @@ static int detach_in_recorded(struct restore *r, int dirfd,
     struct walker walker;
     int rc = 0;
 
-    restore_walker_init(&walker, dirfd, dir);
+    restore_walker_init(&walker, r, dirfd, dir);
     g_ptr_array_add(stack, (gpointer)dir);
     while (rc == 0 && stack->len > 0) {
         const struct step_inode *at = g_ptr_array_steal_index_fast(
@@ -189,6 +190,11 @@ struct created {
     GArray *queue;
 };
 
+static void relax(int dirfd, void *opaque)
+{
+    restore_relax(((const struct created *)opaque)->r, dirfd);
+}
+
 static int visit_created(int dirfd, const struct dirent *entry, void *opaque)
 {
     struct created *created = opaque;
@@ -207,7 +213,7 @@ static int detach_in_created(struct restore *r, int dirfd, GArray *queue)
 {
     struct created created = { r, queue };
 
-    return tree_walk(dirfd, visit_created, restore_relax, &created);
+    return tree_walk(dirfd, visit_created, relax, &created);
 }
 
 /* A lost directory holds its former content, and perhaps entries that the step
@@ -232,7 +238,7 @@ static int detach_in_lost(struct restore *r, int dirfd, GArray *queue)
 {
     struct created lost = { r, queue };
 
-    return tree_walk(dirfd, visit_lost, restore_relax, &lost);
+    return tree_walk(dirfd, visit_lost, relax, &lost);
 }
 
 static int detach_in_staged(struct restore *r, uint64_t ino, GArray *queue)

@@ -46,7 +46,7 @@ static int enter(struct finder *f, const struct step_inode *top)
                        O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
     if (f->fd < 0)
         return f->fd;
-    restore_walker_init(&f->walker, f->fd, top);
+    restore_walker_init(&f->walker, f->r, f->fd, top);
     f->top = top;
     return 0;
 }

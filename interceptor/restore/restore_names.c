@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "common/fd.h"
+#include "interceptor/restore/restore_relax.h"
 #include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
@@ -28,32 +29,7 @@ bool restore_is_gone(int rc)
     return rc == -ENOENT || rc == -ESTALE || rc == -ENOTDIR || rc == -ELOOP;
 }
 
-void restore_relax(int dirfd)
-{
-    struct stat st;
-
-    if (sys_stat_fd(dirfd, &st) == 0 && (st.st_mode & 0700) != 0700)
-        sys_chmod_fd(dirfd, (st.st_mode & 07777) | 0700);
-}
-
-/* Record the mode, so that a rollback that continues after a kill can restore
- * it. What the step created needs no record. */
-static int record_mode(struct restore *r, int fd, const struct stat *st)
-{
-    struct step_inode *inode = step_find_inode(r->step, st->st_ino);
-    struct meta *meta;
-    int rc;
-
-    if (!inode || inode->flags & (STEP_CREATED | STEP_META | STEP_LOST))
-        return 0;
-    rc = restore_open_journal(r);
-    if (rc == 0)
-        rc = meta_read(fd, &meta);
-    return rc < 0 ? rc : step_record_meta(r->step, inode, meta);
-}
-
-/* Moving a directory changes its "..", for which it must be writable. A
- * directory that stays gets its mode back at once. */
+/* Moving a directory changes its "..", for which it must be writable. */
 int restore_rename(struct restore *r, int dirfd, const char *name, int to,
                    const char *to_name)
 {
@@ -63,14 +39,14 @@ int restore_rename(struct restore *r, int dirfd, const char *name, int to,
 
     if (rc != -EACCES)
         return rc;
-    restore_relax(dirfd);
+    restore_relax(r, dirfd);
     rc = project_rename(dirfd, name, to, to_name);
     if (rc != -EACCES)
         return rc;
     fd = sys_openat(dirfd, name, DIR_FLAGS, 0);
-    if (fd < 0 || sys_stat_fd(fd, &st) < 0 || record_mode(r, fd, &st) < 0)
+    if (fd < 0 || sys_stat_fd(fd, &st) < 0)
         return -EACCES;
-    restore_relax(fd);
+    restore_relax(r, fd);
     rc = project_rename(dirfd, name, to, to_name);
     sys_chmod_fd(fd, st.st_mode & 07777);
     return rc;
@@ -98,7 +74,12 @@ static bool is_now(gconstpointer node, const struct stat *st)
     return step_is_now(node, st->st_ino);
 }
 
-void restore_walker_init(struct walker *walker, int dirfd,
+static void relax(int dirfd, void *opaque)
+{
+    restore_relax(opaque, dirfd);
+}
+
+void restore_walker_init(struct walker *walker, struct restore *r, int dirfd,
                          const struct step_inode *dir)
 {
     static const struct walker_ops ops = {
@@ -106,10 +87,11 @@ void restore_walker_init(struct walker *walker, int dirfd,
         .name = home_name_of,
         .depth = depth_of,
         .is = is_now,
-        .relax = restore_relax,
+        .relax = relax,
     };
 
     walker_init(walker, &ops, dirfd, dir);
+    walker->opaque = r;
 }
 
 void restore_walker_init_plain(struct walker *walker, int dirfd,

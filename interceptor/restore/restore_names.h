@@ -15,7 +15,7 @@ int restore_open_dir(struct restore *r, const struct step_inode *dir);
 
 /* Walk over homes (after step_sort()), starting at dir, which is open as dirfd.
  */
-void restore_walker_init(struct walker *walker, int dirfd,
+void restore_walker_init(struct walker *walker, struct restore *r, int dirfd,
                          const struct step_inode *dir);
 
 /* The same, but without relaxing modes: for after the restore, when they are
@@ -37,9 +37,5 @@ struct staged_name restore_staged_name(uint64_t ino);
  * prevent it are relaxed. */
 int restore_rename(struct restore *r, int dirfd, const char *name, int to,
                    const char *to_name);
-
-/* Make a directory of our own writable for ourselves; its recorded metadata is
- * set at the end. */
-void restore_relax(int dirfd);
 
 #endif

@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "interceptor/restore/restore_edited.h"
 #include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_relax.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/tree_walk.h"
 
@@ -124,6 +125,11 @@ static int save_entry(int dirfd, const struct dirent *entry, void *opaque)
     return rc < 0 ? rc : TREE_SKIP;
 }
 
+static void relax(int dirfd, void *opaque)
+{
+    restore_relax(((const struct saver *)opaque)->r, dirfd);
+}
+
 static int save_tree(struct restore *r, const char *staged, uint64_t ino)
 {
     g_autoptr(GHashTable) copies = g_hash_table_new_full(
@@ -133,7 +139,7 @@ static int save_tree(struct restore *r, const char *staged, uint64_t ino)
                                 O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
     int rc = fd < 0 ? fd : begin_copy(&saver, ino);
 
-    return rc < 0 ? rc : tree_walk(fd, save_entry, restore_relax, &saver);
+    return rc < 0 ? rc : tree_walk(fd, save_entry, relax, &saver);
 }
 
 static void tell_saved(struct restore *r, const struct step_inode *inode)

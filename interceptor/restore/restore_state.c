@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "interceptor/log/meta.h"
 #include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_relax.h"
 #include "interceptor/sys/sys.h"
 
 void restore_note_trouble(struct restore *r, const struct step_inode *inode)
@@ -42,9 +43,8 @@ static int open_at(struct restore *r, const struct step_inode *inode,
     fd_auto int dir = restore_open_dir(r, in);
     int fd = dir < 0 ? dir : sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
 
-    /* The step has closed the directory; its mode is set at the end. */
-    if (fd == -EACCES && dir >= 0 && in->flags & STEP_META) {
-        restore_relax(dir);
+    if (fd == -EACCES && dir >= 0) {
+        restore_relax(r, dir);
         fd = sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
     }
     return check_inode(inode, fd);
@@ -119,6 +119,99 @@ static bool is_of_another(int fd)
            st.st_uid != geteuid();
 }
 
+/* ---- folders that were opened ----------------------------------------------
+ */
+
+/* A directory that restore_relax() opened. */
+struct relaxed {
+    struct step_inode *inode;
+    mode_t mode;
+};
+
+static int compare_depth(gconstpointer a, gconstpointer b)
+{
+    const struct relaxed *x = a, *y = b;
+
+    return x->inode->order > y->inode->order
+               ? -1
+               : x->inode->order < y->inode->order;
+}
+
+/* Take all out of the set, each directory after those below it. */
+static GArray *take_relaxed(struct restore *r)
+{
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(struct relaxed));
+    GHashTableIter iter;
+    gpointer key, value;
+
+    g_hash_table_iter_init(&iter, r->relaxed);
+    while (g_hash_table_iter_next(&iter, &key, &value)) {
+        struct relaxed relaxed = { key, GPOINTER_TO_UINT(value) };
+
+        g_array_append_val(list, relaxed);
+    }
+    g_hash_table_remove_all(r->relaxed);
+    g_array_sort(list, compare_depth);
+    return list;
+}
+
+static int set_metadata(struct restore *r, struct step_inode *inode)
+{
+    fd_auto int fd = -1;
+    int rc;
+
+    if (!(inode->flags & STEP_META) || inode->flags & STEP_LOST)
+        return 0;
+    fd = restore_open_inode(r, inode);
+    if (fd == -ESTALE)
+        r->gone = inode;
+    rc = fd < 0 ? fd : meta_apply(inode->meta, fd);
+    if (rc < 0)
+        restore_note_trouble(r, inode);
+    return rc;
+}
+
+/* Setting a directory's metadata may open those above it again, so that each
+ * round begins further up than the one before. */
+static int close_relaxed(struct restore *r)
+{
+    int rc = 0;
+
+    while (rc == 0 && g_hash_table_size(r->relaxed) > 0) {
+        g_autoptr(GArray) list = take_relaxed(r);
+
+        for (guint i = 0; i < list->len; i++) {
+            struct relaxed *relaxed = &g_array_index(list, struct relaxed, i);
+
+            if (rc == 0)
+                rc = set_metadata(r, relaxed->inode);
+            if (rc < 0) /* restore_return_modes() */
+                g_hash_table_insert(r->relaxed, relaxed->inode,
+                                    GUINT_TO_POINTER(relaxed->mode));
+        }
+    }
+    return rc;
+}
+
+void restore_return_modes(struct restore *r)
+{
+    while (g_hash_table_size(r->relaxed) > 0) {
+        g_autoptr(GArray) list = take_relaxed(r);
+
+        for (guint i = 0; i < list->len; i++) {
+            const struct relaxed *relaxed = &g_array_index(list, struct relaxed,
+                                                           i);
+            fd_auto int fd = restore_open_inode(r, relaxed->inode);
+
+            if (fd >= 0)
+                sys_chmod_fd(fd, relaxed->mode);
+        }
+    }
+}
+
+/* ---- all -------------------------------------------------------------------
+ */
+
 int restore_metadata(struct restore *r)
 {
     g_autoptr(GPtrArray) targets = find_targets(r, STEP_META);
@@ -143,5 +236,5 @@ int restore_metadata(struct restore *r)
             rc = 0;
         }
     }
-    return rc;
+    return rc < 0 ? rc : close_relaxed(r);
 }

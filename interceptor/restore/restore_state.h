@@ -18,4 +18,8 @@ int restore_open_inode(struct restore *r, const struct step_inode *inode);
 /* Note the inode as the one that an error is about. */
 void restore_note_trouble(struct restore *r, const struct step_inode *inode);
 
+/* The restore has failed: return directories to the modes that they had before
+ * restore_relax(). */
+void restore_return_modes(struct restore *r);
+
 #endif

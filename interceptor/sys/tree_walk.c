@@ -26,7 +26,7 @@ struct tree {
     GPtrArray *folders; /* owned */
     GPtrArray *stack;   /* borrowed: not visited yet */
     tree_visit *visit;
-    void (*relax)(int dirfd);
+    tree_relax *relax;
     void *opaque;
 };
 
@@ -88,7 +88,7 @@ static int open_folder(const struct tree *t, int dirfd)
     int fd = sys_openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
 
     if (fd == -EACCES && t->relax) {
-        t->relax(dirfd);
+        t->relax(dirfd, t->opaque);
         fd = sys_openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
     }
     return fd;
@@ -133,8 +133,7 @@ static int walk(struct tree *t, struct walker *walker)
     return rc;
 }
 
-int tree_walk(int top, tree_visit *visit, void (*relax)(int dirfd),
-              void *opaque)
+int tree_walk(int top, tree_visit *visit, tree_relax *relax, void *opaque)
 {
     struct walker_ops ops = {
         .parent = folder_parent,
@@ -152,6 +151,7 @@ int tree_walk(int top, tree_visit *visit, void (*relax)(int dirfd),
     if (rc < 0 || folders->len == 0)
         return rc < 0 ? rc : -ENOTDIR;
     walker_init(&walker, &ops, top, g_ptr_array_index(folders, 0));
+    walker.opaque = opaque;
     rc = walk(&t, &walker);
     walker_clear(&walker);
     return rc;

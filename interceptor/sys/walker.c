@@ -84,7 +84,7 @@ static int go_down(struct walker *w, gconstpointer node)
     }
     fd = sys_openat(from, w->ops->name(node), DIR_FLAGS, 0);
     if (fd == -EACCES && w->ops->relax) {
-        w->ops->relax(from);
+        w->ops->relax(from, w->opaque);
         fd = sys_openat(from, w->ops->name(node), DIR_FLAGS, 0);
     }
     return fd < 0 ? fd : arrive(w, node, fd);

@@ -30,13 +30,14 @@ struct walker_ops {
 
     /* Called for a directory that cannot be entered, before a second try. May
      * be NULL. */
-    void (*relax)(int dirfd);
+    void (*relax)(int dirfd, void *opaque);
 };
 
 enum { WALKER_NEAR = 8 };
 
 struct walker {
     const struct walker_ops *ops;
+    void *opaque;      /* for ops->relax(); NULL unless it is set */
     int top_fd;        /* borrowed */
     gconstpointer top; /* the node for top_fd */
     gconstpointer at;

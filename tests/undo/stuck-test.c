@@ -17,10 +17,8 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "common/fd.h"
 #include "interceptor/interceptor.h"
 #include "tests/lib/engine_trees.h"
-#include "tests/lib/loop_fs.h"
 
 /* ---- bind mounts --------------------------------------------------------- */
 
@@ -342,53 +340,6 @@ static void lease_of_moved_file(gconstpointer backend)
            true);
 }
 
-/* ---- the maximum number of links ----------------------------------------- */
-
-enum { MOST_LINKS = 65000 }; /* of ext4 */
-
-static const struct loop_fs ext4 = { "ext4", "mkfs.ext4 -q -F -m 0", 64 << 20 };
-
-static void fill_links(struct world *w)
-{
-    g_autofree char *path = world_host_path(w, "a");
-    g_autofree char *many = world_host_path(w, "many");
-    fd_auto int dir = -1;
-
-    world_host_file(w, "a", "x");
-    world_host_dir(w, "many");
-    dir = open(many, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 1; i < MOST_LINKS; i++) {
-        g_autofree char *name = g_strdup_printf("%d", i);
-
-        OK(linkat(AT_FDCWD, path, dir, name, 0));
-    }
-}
-
-/* A redo would need one more link, so there is none. */
-static void most_links(gconstpointer backend)
-{
-    world_auto struct world *w = world_new(backend);
-    g_autofree char *path = world_host_path(w, "a");
-    struct stat st;
-
-    if (!loop_fs_mount(w, &ext4)) {
-        g_test_skip("no root, loop devices or mkfs for it");
-        return;
-    }
-    fill_links(w);
-    if (world_start(w)) {
-        world_step(w);
-        OK(w->backend->unlink(w, "a"));
-        OK(w->backend->unlink(w, "many/1"));
-        world_end_step(w);
-        json_decref(world_undo(w, 1));
-        OK(stat(path, &st));
-        g_assert_cmpuint(st.st_nlink, ==, MOST_LINKS);
-        w->backend->stop(w);
-    }
-    loop_fs_unmount(w);
-}
-
 /* ---- table of cases ------------------------------------------------------ */
 
 static const struct world_case cases[] = {
@@ -400,7 +351,6 @@ static const struct world_case cases[] = {
     { "leased-file-stops-undo", lease },
     { "lease-by-another-name", lease_by_other_name },
     { "lease-of-a-moved-file", lease_of_moved_file },
-    { "maximum-number-of-links", most_links },
 };
 
 int main(int argc, char **argv)
