@@ -18,6 +18,7 @@
 #include "common/fd.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/sys/fault.h"
+#include "interceptor/sys/sys.h"
 #include "tests/crash/crash_points.h"
 #include "tests/lib/loop_fs.h"
 #include "tests/lib/world.h"
@@ -108,6 +109,14 @@ struct kind {
     enum fault_action action;
 };
 
+/* What undos have put aside adds a point to each later one. */
+static void remove_rest(struct world *w)
+{
+    g_autofree char *path = g_build_filename(w->undo_dir, "damaged", NULL);
+
+    sys_remove_tree(AT_FDCWD, path);
+}
+
 struct rounds {
     struct world *w;
     const struct kind *kind;
@@ -135,6 +144,7 @@ static bool run_round(void *opaque, unsigned point)
             json_pack("{s:i, s:b}", "steps", 1, "force", kind->force)));
     assert_restored(w);
     w->backend->stop(w);
+    remove_rest(w);
     return atomic_load(&rounds->board->fired) > 0;
 }
 
