@@ -203,7 +203,7 @@ static int start_watch(int base_fd, const char *name)
     return ends[1];
 }
 
-/* The folder is gone, or was never this process's. */
+/* The name is not this process's to remove. */
 static void dismiss(int *watch_fd)
 {
     fd_send(*watch_fd, "", 1);
@@ -482,7 +482,7 @@ void runtime_dir_free(struct runtime_dir *dir)
     rmdir(dir->path);
     fd_close(&dir->dir_fd);
     fd_close(&dir->lock_fd);
-    dismiss(&dir->watch_fd);
+    fd_close(&dir->watch_fd); /* it tries again if a process made a last file */
     g_free(dir->path);
     g_free(dir->note);
     g_free(dir);
