@@ -68,7 +68,7 @@ static void watch(int fd, int pipe, const struct termios *saved)
         tcsetattr(fd, TCSADRAIN, saved);
     if (n <= 0 || byte != ORDERLY)
         (void)!write(fd, reset_modes, sizeof(reset_modes) - 1);
-    if (late)
+    if (late && n <= 0)
         (void)!write(fd, late_text, sizeof(late_text) - 1);
     _exit(0);
 }
