@@ -320,7 +320,7 @@ typedef enum verdict check(const struct report *report);
 
 enum need { NO_USE, CAN_USE, NEEDS };
 
-/* What each kind of isolation needs. */
+/* The needs of each kind of isolation. */
 static const struct {
     check *check;
     enum need vm, local;

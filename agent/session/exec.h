@@ -35,8 +35,9 @@ struct exec_callbacks {
     /* The step is closed; "done" follows. report is borrowed. */
     void (*completed)(const struct exec *exec, struct step_report *report,
                       void *opaque);
-    /* The command is over. report (borrowed) is NULL if error (borrowed) is
-     * set, and without a step. Called once, as the last callback. */
+    /* The command is over. report (borrowed) is NULL without a step, and if its
+     * close failed; a command that was cancelled has both a report and an error
+     * (borrowed). Called once, as the last callback. */
     void (*done)(struct exec *exec, struct step_report *report,
                  const GError *error, void *opaque);
     /* The guest has not ended the command within the grace period after the

@@ -109,7 +109,7 @@ struct kind {
     enum fault_action action;
 };
 
-/* What undos have put aside adds a point to each later one. */
+/* Each folder that an undo leaves in damaged/ adds a point to later undos. */
 static void remove_rest(struct world *w)
 {
     g_autofree char *path = g_build_filename(w->undo_dir, "damaged", NULL);
